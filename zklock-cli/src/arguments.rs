@@ -2,13 +2,16 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::commands::acquire::Acquire;
 use crate::commands::bench::Bench;
 use crate::commands::doctor::Doctor;
 use crate::commands::fence::Fence;
+use crate::commands::held::Held;
 use crate::commands::intervene::{Break, Evict, Revoke};
 use crate::commands::ls::Ls;
 use crate::commands::paper::{Completions, Man};
 use crate::commands::quickstart::Quickstart;
+use crate::commands::release::Release;
 use crate::commands::run::Run;
 use crate::commands::testing::Testing;
 use crate::commands::tree::Tree;
@@ -30,6 +33,9 @@ pub(crate) struct Arguments {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Run(Run),
+    Acquire(Acquire),
+    Held(Held),
+    Release(Release),
     Ls(Ls),
     Tree(Tree),
     Break(Break),

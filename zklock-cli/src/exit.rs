@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use serde::{Deserialize, Serialize};
+
 /// How `zklock` ends, unless it ends with the exit code of a job.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Exit {
     Done = 0,
     Finding = 1,
@@ -26,7 +28,8 @@ Exit codes:
    64  the arguments are wrong
   120  the lock is busy (--try)
   121  the lock was not free in time (--timeout)
-  122  the lock was lost, and the job was ended; `fence publish`: a later holder has written
+  122  the lock was lost, and the job was ended; `held`, `release`: the lock was lost before;
+       `fence publish`: a later holder has written
   123  no server could say who has the lock
   124  the job ran for too long and was ended (--at-most)
   125  anything else went wrong, such as a right that is missing

@@ -5,7 +5,8 @@
 // ```text
 // .          main arguments                         the command line
 //            configuration                          a file with options of the connection
-// commands   run                                    a command that runs while a lock is held
+// commands   run acquire                            a command that runs while a lock is held; a lock for a shell
+//            held release                           ask about the shell's lock, and end it
 //            ls tree intervene                      who holds and who waits; takes locks from others
 //            contenders                             the contenders of a lock, as those three show them
 //            choice                                 the lock that a command acquires, and how long it waits for it
@@ -15,6 +16,7 @@
 // processes  warden                                 ends the command in time: another process, of this program
 //            launch                                 becomes the command: likewise
 //            guardian                               ends the session of a process that is dead: for the warden, and a process of its own
+//            questions                              what a shell's commands ask the process that holds its lock
 //            orders                                 what these processes say to each other
 //            terminal signals descendants death clock
 // .          connect output                         how any command connects, and what it prints
@@ -50,7 +52,7 @@ use clap::{CommandFactory, FromArgMatches};
 use nix::sys::signal::SigSet;
 
 use arguments::{Arguments, Command};
-use commands::quickstart;
+use commands::{acquire, quickstart};
 use configuration::Configuration;
 use connect::Connection;
 use exit::Exit;
@@ -66,25 +68,45 @@ fn main() -> ExitCode {
         Some((word, rest)) if word == guardian::WORD => return guardian::main(rest),
         _ => {}
     }
-    let (worker, words) = match &*words {
-        [word, name, rest @ ..] if word == quickstart::WORD => (Some(&**name), rest),
-        words => (None, words),
+    let (role, words) = match &*words {
+        [word, name, rest @ ..] if word == quickstart::WORD => (Role::Worker(name), rest),
+        [word, rest @ ..] if word == acquire::KEEPER => {
+            acquire::leave_shell();
+            (Role::Keeper, rest)
+        }
+        words => (Role::User, words),
     };
-    match parse(words).and_then(|arguments| execute(&arguments, words, worker)) {
-        Ok(code) => code,
-        Err(Failure::CommandLine(error)) => {
-            // If help was asked for, it goes to stdout; anything else is a mistake.
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
-            let _ = error.print();
-            exit.into()
-        }
-        Err(failure) => {
-            if !matches!(failure, Failure::OutputClosed) {
-                say!("{failure}");
+    let failure = match parse(words).and_then(|arguments| execute(&arguments, words, role)) {
+        Ok(code) => return code,
+        Err(failure) => failure,
+    };
+    let mut exit = failure.exit();
+    match failure {
+        // If help was asked for, it goes to stdout; anything else is a mistake.
+        Failure::CommandLine(error) => {
+            if !error.use_stderr() {
+                exit = Exit::Done;
             }
-            failure.exit().into()
+            let _ = error.print();
         }
+        Failure::OutputClosed => {}
+        failure => say!("{failure}"),
     }
+    // Even if the words make no sense: a shell that evaluates nothing goes on without the lock.
+    if exit != Exit::Done && words.iter().any(|word| word == acquire::NAME) {
+        acquire::fail(exit as u8);
+    }
+    exit.into()
+}
+
+/// Whom this process serves.
+#[derive(Clone, Copy)]
+enum Role<'a> {
+    User,
+    /// `zklock quickstart`, which has given it this name.
+    Worker(&'a OsStr),
+    /// `zklock acquire`.
+    Keeper,
 }
 
 fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
@@ -93,7 +115,10 @@ fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     let mut matches = Arguments::command().try_get_matches_from(words())?;
     let mut configuration = Configuration::default();
     // Commands that need no servers work with any configuration.
-    if !matches!(matches.subcommand_name(), Some("fence" | "testing" | "completions" | "man")) {
+    if !matches!(
+        matches.subcommand_name(),
+        Some("held" | "release" | "fence" | "testing" | "completions" | "man")
+    ) {
         configuration = Configuration::read(Connection::configuration_file(&matches))?;
         matches = configuration.beneath(Arguments::command()).try_get_matches_from(words())?;
     }
@@ -102,22 +127,30 @@ fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     Ok(arguments)
 }
 
-fn execute(arguments: &Arguments, words: &[OsString], worker: Option<&OsStr>) -> Result<ExitCode, Failure> {
+fn execute(arguments: &Arguments, words: &[OsString], role: Role<'_>) -> Result<ExitCode, Failure> {
     let Arguments { command, connection } = arguments;
     // It uses the blocking face of the library, so it must run outside of the runtime.
     if let Command::Quickstart(quickstart) = command {
-        match worker {
-            Some(name) => quickstart.work(connection, name)?,
-            None => quickstart.execute(connection, words)?,
+        match role {
+            Role::Worker(name) => quickstart.work(connection, name)?,
+            _ => quickstart.execute(connection, words)?,
         }
         return Ok(Exit::Done.into());
     }
-    let watched =
-        matches!(command, Command::Run(_)).then(signals::block).transpose()?.unwrap_or_else(SigSet::empty);
+    let watched = matches!(command, Command::Run(_) | Command::Acquire(_))
+        .then(signals::block)
+        .transpose()?
+        .unwrap_or_else(SigSet::empty);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match command {
             Command::Run(run) => return run.execute(connection, &Signals::new(&watched)?).await,
+            Command::Acquire(acquire) if matches!(role, Role::Keeper) => {
+                acquire.keep(connection, &Signals::new(&watched)?).await?;
+            }
+            Command::Acquire(acquire) => return acquire.execute(words, &Signals::new(&watched)?).await,
+            Command::Held(held) => held.execute()?,
+            Command::Release(release) => release.execute()?,
             Command::Ls(ls) => ls.execute(connection).await?,
             Command::Tree(tree) => tree.execute(connection).await?,
             Command::Break(command) => command.execute(connection).await?,

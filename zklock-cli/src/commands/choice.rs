@@ -56,7 +56,7 @@ pub(crate) struct Choice {
 
     /// End with this code if another has the lock, in place of 120 and 121
     #[arg(long, short = 'E', value_name = "CODE")]
-    conflict_exit_code: Option<u8>,
+    pub(crate) conflict_exit_code: Option<u8>,
 
     /// Set ZKLOCK_ENSEMBLE too (the ensemble's identity), for `zklock fence publish`
     #[arg(long)]

@@ -153,7 +153,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
 
 /// Closes everything that the program has left open for its children, for example the port on which it listens. Otherwise
 /// that would stay open for longer than the program lives.
-fn close_inherited() {
+pub(crate) fn close_inherited() {
     let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
     let open: Vec<i32> =
         open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();

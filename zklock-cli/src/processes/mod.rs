@@ -6,6 +6,7 @@ pub(crate) mod descendants;
 pub(crate) mod guardian;
 pub(crate) mod launch;
 pub(crate) mod orders;
+pub(crate) mod questions;
 pub(crate) mod signals;
 pub(crate) mod terminal;
 pub(crate) mod warden;

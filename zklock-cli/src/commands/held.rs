@@ -1,0 +1,48 @@
+//! `zklock held`: whether what `zklock acquire` has got is still held.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::duration;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+use crate::processes::clock::Moment;
+use crate::processes::questions::{HOLD, Question, ask};
+
+/// Say whether `zklock acquire` still holds its lock, and for how long that is certain
+///
+/// The code is 122 if the lock was lost. What it says is true for the time that it names, whatever happens to the network.
+#[derive(Args, Debug)]
+pub(crate) struct Held {
+    /// The hold, if it is not the last one that this shell has acquired
+    #[arg(env = HOLD, required = true)]
+    hold: String,
+
+    /// Write JSON; valid_for is in seconds
+    #[arg(long)]
+    json: bool,
+}
+
+impl Held {
+    pub(crate) fn execute(&self) -> Result<(), Failure> {
+        let answer = ask(&self.hold, Question::Held)?;
+        let (lock, token, node) = (answer.lock, answer.token, answer.node);
+        let valid_for = answer.valid_until.since(Moment::now());
+        if valid_for.is_zero() {
+            return Err(Failure::new(
+                Exit::Lost,
+                format!("the lock {lock} may be lost, since no server has confirmed it in time"),
+            ));
+        }
+        if self.json {
+            return print_json(
+                &json!({ "lock": lock, "token": token, "node": node, "valid_for": valid_for.as_secs_f64() }),
+            );
+        }
+        print(&format!(
+            "the lock {lock} is held for {} at least (token {token})\n",
+            duration::short(valid_for)
+        ))
+    }
+}

@@ -1,0 +1,28 @@
+//! `zklock release`: the end of what `zklock acquire` holds.
+
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::processes::questions::{HOLD, Question, ask};
+
+/// Release what `zklock acquire` holds
+///
+/// When this returns, others can have the lock. The code is 122 if the lock was lost before: then what was done since may
+/// have met the work of another holder.
+#[derive(Args, Debug)]
+pub(crate) struct Release {
+    /// The hold, if it is not the last one that this shell has acquired
+    #[arg(env = HOLD, required = true)]
+    hold: String,
+}
+
+impl Release {
+    pub(crate) fn execute(&self) -> Result<(), Failure> {
+        let answer = ask(&self.hold, Question::Release)?;
+        // The lock is free when the keeper has closed its session, or at the latest when that times out.
+        if let Some(problem) = answer.unreleased {
+            say!("{problem}");
+        }
+        Ok(())
+    }
+}

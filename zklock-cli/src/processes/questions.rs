@@ -1,0 +1,107 @@
+//! What `zklock held` and `zklock release` ask the keeper of a hold, and what it answers: JSON, a line each.
+//!
+//! The socket has an abstract name, so that nothing is left in a file system when the keeper is dead. Any user can connect
+//! to such a socket, and can take its name when the keeper is dead. So both ends look who the other one is.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Duration;
+
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::getuid;
+use serde::{Deserialize, Serialize};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::processes::clock::Moment;
+use crate::processes::orders::line;
+
+/// The variable that names a hold for `held` and `release`.
+pub(crate) const HOLD: &str = "ZKLOCK_HOLD";
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Question {
+    /// Is it held?
+    Held,
+    /// Release it. The answer comes when that is done.
+    Release,
+}
+
+impl Question {
+    /// How long to wait for the answer: longer than the keeper of any hold takes, unless it was stopped.
+    fn patience(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Held => 30,
+            // A release waits for a session timeout at most.
+            Self::Release => 300,
+        })
+    }
+}
+
+/// The hold when the question came.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) lock: String,
+    pub(crate) node: String,
+    pub(crate) token: u64,
+    pub(crate) valid_until: Moment,
+    /// Why it is not held any more.
+    pub(crate) lost: Option<String>,
+    /// Why it was not released yet.
+    pub(crate) unreleased: Option<String>,
+}
+
+/// Returns a listener, and the name by which it is asked. Nobody can know the name before, and no other hold gets it.
+pub(crate) fn listen() -> io::Result<(UnixListener, String)> {
+    let name = fs::read_to_string("/proc/sys/kernel/random/uuid")?.trim().to_owned();
+    let listener = UnixListener::bind_addr(&address(&name)?)?;
+    listener.set_nonblocking(true)?;
+    Ok((listener, name))
+}
+
+/// Asks the keeper of this hold. Fails if the lock is not held any more.
+pub(crate) fn ask(hold: &str, question: Question) -> Result<Answer, Failure> {
+    let address = address(hold).map_err(|error| Failure::usage(format!("{HOLD} is {hold:?}: {error}")))?;
+    let gone = || {
+        Failure::new(
+            Exit::Lost,
+            "the lock is not held: it was released, or the process that held it was ended (`zklock acquire` gets it anew)",
+        )
+    };
+    let mut socket = UnixStream::connect_addr(&address).map_err(|_| gone())?;
+    if !is_of_this_user(&socket) {
+        return Err(gone());
+    }
+    socket.set_read_timeout(Some(question.patience()))?;
+    let mut answer = Vec::new();
+    let asked = socket
+        .write_all(&line(&question))
+        .and_then(|()| BufReader::new(&socket).read_until(b'\n', &mut answer));
+    match asked {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            return Err(Failure::new(
+                Exit::Other,
+                "the process that holds the lock does not answer: is it stopped?",
+            ));
+        }
+        _ => {}
+    }
+    // It was ended before it could answer.
+    let answer: Answer = serde_json::from_slice(&answer).map_err(|_| gone())?;
+    match &answer.lost {
+        Some(reason) => Err(Failure::new(Exit::Lost, format!("the lock {} was lost: {reason}", answer.lock))),
+        None => Ok(answer),
+    }
+}
+
+/// Whether the other end is a process of this user, or of root.
+pub(crate) fn is_of_this_user(socket: impl AsFd) -> bool {
+    socket_peercred(socket).is_ok_and(|other| other.uid.is_root() || other.uid == getuid())
+}
+
+fn address(name: &str) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("zklock-hold-{name}"))
+}
