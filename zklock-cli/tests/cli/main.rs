@@ -15,6 +15,7 @@ mod notify;
 mod partition;
 mod quickstart;
 mod restarts;
+mod shell;
 mod shown;
 mod signals;
 mod terminal;

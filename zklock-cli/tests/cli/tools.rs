@@ -172,6 +172,9 @@ fn help_lists_the_commands_and_the_exit_codes() {
     assert_eq!((help.code, &*help.errors), (Some(0), ""));
     for part in [
         "run",
+        "acquire",
+        "held",
+        "release",
         "ls",
         "tree",
         "break",

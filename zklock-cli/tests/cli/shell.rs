@@ -1,0 +1,336 @@
+//! `zklock acquire`, `zklock held` and `zklock release`: a lock for a shell, over several commands.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use ground::{Direction, Proxy, or_once_more, until};
+use rustix::process::{Pid, Signal};
+
+use crate::support::pty::OnTerminal;
+use crate::support::transcript::plain;
+use crate::support::{
+    Process, SOON, is_alive, operator, output, path, run, servers, signal, zklock, zklock_at, zklock_there,
+};
+
+/// The shells of this machine. Any has the first two.
+fn shells() -> impl Iterator<Item = &'static str> {
+    let path = std::env::var("PATH").expect("a path");
+    let is_there = move |name: &str| path.split(':').any(|folder| Path::new(folder).join(name).exists());
+    ["sh", "bash", "dash", "zsh"]
+        .into_iter()
+        .filter(move |name| ["sh", "bash"].contains(name) || is_there(name))
+}
+
+/// A script for a shell that finds `zklock`, and the lock's path in `$LOCK`.
+fn script_at(hosts: &str, shell: &str, lock: &str, text: &str) -> Command {
+    let mut command = Command::new(shell);
+    for (name, value) in zklock_at(hosts).get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let folder = Path::new(env!("CARGO_BIN_EXE_zklock")).parent().expect("a folder").display();
+    let path = format!("{folder}:{}", std::env::var("PATH").expect("a path"));
+    command.env("PATH", path).env("LOCK", lock).args(["-c", text]);
+    command
+}
+
+fn script(shell: &str, lock: &str, text: &str) -> Command {
+    script_at(&servers().connect_string(), shell, lock, text)
+}
+
+/// The process that holds the lock for a shell: others see its name.
+fn keeper(path: &str) -> Pid {
+    let operator = operator();
+    let [node] = &operator.wait_for_children(path, 1, SOON)[..] else { unreachable!("as asked") };
+    let identity = String::from_utf8(operator.data(&format!("{path}/{node}"))).expect("a name");
+    identity.rsplit_once('/').and_then(|(_, number)| Pid::from_raw(number.parse().ok()?)).expect("host/pid")
+}
+
+fn delete_holder(path: &str) {
+    let operator = operator();
+    let [holder] = &operator.wait_for_children(path, 1, SOON)[..] else { unreachable!("as asked") };
+    operator.delete(&format!("{path}/{holder}"));
+}
+
+const ACQUIRE: &str = r#"eval "$(zklock acquire --mutex "$LOCK" --timeout 60)" || exit; "#;
+
+#[test]
+fn a_shell_holds_a_lock_over_several_commands() {
+    for shell in shells() {
+        let (path, operator) = (path(), operator());
+        let text = r#"set -eu
+            eval "$(zklock acquire --mutex "$LOCK" --timeout 60)"
+            echo "$ZKLOCK_TOKEN $ZKLOCK_LOCK $ZKLOCK_NODE"; read -r line
+            zklock held
+            zklock release
+            echo released; read -r line"#;
+        let mut process = Process::start(&mut script(shell, &path, text));
+        let line = process.line();
+        let [token, lock, node] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line:?}") };
+        let stat = operator.stat(node).expect("the node is there while the lock is held");
+        assert_eq!((token, lock), (&*stat.czxid.to_string(), &*path), "{shell}");
+        assert_eq!(output(&mut run(&path, &["--try"], "true")).code, Some(120), "{shell}");
+        process.write("\n");
+        let held = format!("the lock {path} is held for TIME at least (token NUMBER)");
+        assert_eq!(plain(&process.line()), held, "{shell}");
+        assert_eq!(process.line(), "released\n");
+        assert_eq!(operator.children_or_empty(&path), [""; 0], "{shell}: it is free before release returns");
+        process.write("\n");
+        let ended = process.output();
+        assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{shell}");
+    }
+}
+
+#[test]
+fn a_shell_can_hold_every_kind_of_lock() {
+    for (kind, place) in
+        [("read", ""), ("write", ""), ("semaphore", ":3"), ("election", ""), ("exclusive", "")]
+    {
+        let path = path();
+        let text = format!(
+            r#"eval "$(zklock acquire --fence --{kind} "$LOCK{place}" --try)" || exit
+            echo "$ZKLOCK_ENSEMBLE $ZKLOCK_NODE"; read -r line; zklock release"#
+        );
+        let mut process = Process::start(&mut script("sh", &path, &text));
+        let line = process.line();
+        let [ensemble, node] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line:?}") };
+        assert!(!ensemble.is_empty() && operator().stat(node).is_some(), "{kind}: {line}");
+        process.write("\n");
+        let ended = process.output();
+        assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{kind}");
+        assert!(operator().stat(node).is_none(), "{kind}");
+    }
+}
+
+#[test]
+fn a_shell_does_not_go_on_without_the_lock() {
+    let (path, ran) = (path(), "; echo ran");
+    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
+    holder.line();
+    for shell in shells() {
+        for (text, code, errors) in [
+            (r#"eval "$(zklock acquire --try --mutex "$LOCK")" || exit"#, 120, "is held by another"),
+            (r#"set -e; eval "$(zklock acquire --timeout 100ms --mutex "$LOCK")""#, 121, "within 100ms"),
+            (r#"eval "$(zklock acquire -q -E 75 --try --mutex "$LOCK")" || exit"#, 75, ""),
+            (r#"hold=$(zklock acquire -q --try --mutex "$LOCK") && eval "$hold" || exit"#, 120, ""),
+            (r#"eval "$(zklock acquire --try)" || exit"#, 64, "required arguments"),
+            (r#"eval "$(zklock acquire -E 0 --mutex "$LOCK")" || exit"#, 64, "give another code"),
+            (r#"eval "$(zklock acquire --mutex "$LOCK" --pid 0)" || exit"#, 64, "$$"),
+            (r#"eval "$(zklock -H 127.0.0.1:1 acquire --mutex /a --timeout 1)" || exit"#, 123, "no session"),
+        ] {
+            let ended = output(&mut script(shell, &path, &(text.to_owned() + ran)));
+            assert_eq!((ended.code, &*ended.out), (Some(code), ""), "{shell}: {text}: {}", ended.errors);
+            assert!(ended.errors.contains(errors), "{shell}: {text}: {}", ended.errors);
+            assert_eq!(ended.errors.is_empty(), errors.is_empty(), "{shell}: {text}: {}", ended.errors);
+        }
+    }
+    // None of them is left in the queue.
+    operator().wait_for_children(&path, 1, SOON);
+    holder.write("\n");
+    assert_eq!(holder.output().code, Some(0));
+}
+
+/// The parts of a shell that end when the output has come do not count, nor what runs `zklock` for it.
+#[test]
+fn the_lock_is_free_when_the_shell_is_killed_and_not_before() {
+    for shell in shells() {
+        for acquire in [
+            r#"zklock acquire --mutex "$LOCK""#,
+            r#":; (zklock acquire --mutex "$LOCK"); :"#,
+            r#"env nice timeout 100 zklock acquire --mutex "$LOCK""#,
+            r#"zklock acquire --pid $$ --mutex "$LOCK" | cat"#,
+        ] {
+            let path = path();
+            let text = format!(
+                "eval \"$({acquire})\" && zklock held && read -r line && zklock held; echo $?; read -r line"
+            );
+            let mut process = Process::start(&mut script(shell, &path, &text));
+            process.line();
+            process.write("\n");
+            process.line();
+            assert_eq!(process.line(), "0\n", "{shell}: {acquire}");
+            process.signal(Signal::KILL);
+            operator().wait_for_children(&path, 0, SOON);
+        }
+    }
+}
+
+#[test]
+fn a_signal_that_ends_a_wait_fails_in_the_shell() {
+    let (path, operator) = (path(), operator());
+    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
+    holder.line();
+    let waiter = Process::start(zklock_there().args(["acquire", "--mutex", &path]));
+    operator.wait_for_children(&path, 2, SOON);
+    waiter.signal(Signal::TERM);
+    let ended = waiter.output();
+    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(143), "(exit 143)\n", ""));
+    operator.wait_for_children(&path, 1, SOON);
+    holder.write("\n");
+    assert_eq!(holder.output().code, Some(0));
+}
+
+#[test]
+fn the_lock_of_a_wait_that_is_killed_is_not_kept() {
+    let (path, operator) = (path(), operator());
+    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
+    holder.line();
+    let waiter = Process::start(zklock_there().args(["acquire", "--mutex", &path]));
+    operator.wait_for_children(&path, 2, SOON);
+    waiter.signal(Signal::KILL);
+    operator.wait_for_children(&path, 1, SOON);
+    holder.write("\n");
+    assert_eq!(holder.output().code, Some(0));
+}
+
+#[test]
+fn a_loss_is_told_by_held_and_by_release() {
+    let path = path();
+    let text = format!(
+        "{ACQUIRE} echo; code=0; while [ $code = 0 ]; do message=$(zklock held 2>&1); code=$?; done
+        echo $code $message; zklock release; exit $?"
+    );
+    let process = Process::start(&mut script("sh", &path, &text));
+    process.line();
+    delete_holder(&path);
+    let lost = format!("zklock: the lock {path} was lost: its node was deleted\n");
+    assert_eq!(process.line(), format!("122 {lost}"));
+    let ended = process.output();
+    assert_eq!((ended.code, &*ended.errors), (Some(122), &*lost), "the shell itself goes on");
+}
+
+#[test]
+fn a_shell_that_asks_for_a_signal_gets_it_at_a_loss() {
+    let path = path();
+    let text = r#"trap 'echo told; exit 5' USR1; trap 'echo term' TERM
+        eval "$(zklock acquire --on-lost-signal USR1 --mutex "$LOCK")"; echo; while :; do sleep 0.05; done"#;
+    let process = Process::start(&mut script("sh", &path, text));
+    process.line();
+    delete_holder(&path);
+    let ended = process.output();
+    assert_eq!((ended.code, &*ended.out), (Some(5), "told\n"));
+    let text = r#"trap 'echo told' USR1
+        eval "$(zklock acquire --on-lost-signal SIGUSR1 --mutex "$LOCK")"; zklock release"#;
+    let ended = output(&mut script("sh", &path, text));
+    assert_eq!((ended.code, &*ended.out), (Some(0), ""), "a release is no loss");
+}
+
+#[test]
+fn the_signal_comes_before_the_lease_ends() {
+    let (path, proxy) = (path(), Proxy::before(servers().server(0)));
+    let text = r#"trap 'zklock held --json; exit 5' TERM
+        eval "$(zklock acquire --on-lost-signal 15 --mutex "$LOCK")" || exit; echo; while :; do sleep 0.05; done"#;
+    let process = Process::start(&mut script_at(&proxy.connect_string(), "sh", &path, text));
+    process.line();
+    proxy.freeze(Direction::Both);
+    let ended = process.output();
+    // The servers still wait for the session: nobody else has had the lock.
+    assert_eq!(operator().children(&path).len(), 1);
+    // On a busy machine, the shell may not ask in time.
+    or_once_more(ended.code == Some(5) && ended.out.contains("\"valid_for\":"), &format!("{ended:?}"));
+}
+
+#[test]
+fn a_keeper_that_is_killed_holds_nothing_any_more() {
+    let path = path();
+    let text = format!("{ACQUIRE} echo; read -r line; zklock held; echo $?; zklock release; exit $?");
+    let mut process = Process::start(&mut script("sh", &path, &text));
+    process.line();
+    let keeper = keeper(&path);
+    signal(keeper, Signal::KILL);
+    assert!(until(SOON, || !is_alive(keeper)));
+    process.write("\n");
+    assert_eq!(process.line(), "122\n");
+    let ended = process.output();
+    assert_eq!(ended.code, Some(122));
+    assert!(
+        ended.errors.starts_with("zklock: the lock is not held: it was released, or the process"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_keeper_that_is_told_to_end_releases_the_lock() {
+    let path = path();
+    let process = Process::start(&mut script("sh", &path, &format!("{ACQUIRE} echo; read -r line")));
+    process.line();
+    signal(keeper(&path), Signal::TERM);
+    operator().wait_for_children(&path, 0, SOON);
+}
+
+#[test]
+fn the_keeper_has_nothing_of_the_shell_open() {
+    let path = path();
+    let text = format!("exec 5</etc/passwd 7<\"$HOME\"; {ACQUIRE} echo; read -r line");
+    let mut command = Command::new("sh");
+    let with = script("sh", &path, &text);
+    command.args(with.get_args());
+    for (name, value) in with.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.env("HOME", "/usr").current_dir("/usr");
+    let mut terminal = OnTerminal::start(&command);
+    terminal.shows("\n");
+    let keeper = keeper(&path);
+    let files: BTreeSet<String> = fs::read_dir(format!("/proc/{keeper}/fd"))
+        .expect("it runs")
+        .filter_map(|entry| Some(fs::read_link(entry.ok()?.path()).ok()?.display().to_string()))
+        .collect();
+    let own =
+        |file: &String| file == "/dev/null" || file.starts_with("socket:") || file.starts_with("anon_inode:");
+    assert!(files.iter().all(own), "{files:?}");
+    assert_eq!(fs::read_link(format!("/proc/{keeper}/cwd")).expect("it runs"), Path::new("/"));
+    let stat = fs::read_to_string(format!("/proc/{keeper}/stat")).expect("it runs");
+    let after_name: Vec<_> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
+    assert_eq!((after_name[3], after_name[4]), (&*keeper.to_string(), "0"), "a session, and no terminal");
+    // The shell gets HUP, and the keeper sees it end.
+    drop(terminal);
+    operator().wait_for_children(&path, 0, SOON);
+}
+
+#[test]
+fn a_shell_can_hold_several_locks() {
+    let path = path();
+    let text = r#"set -e
+        eval "$(zklock acquire --mutex "$LOCK/a")"; first=$ZKLOCK_HOLD
+        eval "$(zklock acquire --mutex "$LOCK/b")"
+        zklock release "$first"; zklock held --json; read -r line; zklock release"#;
+    let mut process = Process::start(&mut script("sh", &path, text));
+    let held: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
+    assert_eq!(held["lock"], format!("{path}/b"));
+    assert_eq!(operator().children_or_empty(&format!("{path}/a")), [""; 0]);
+    assert_eq!(operator().children(&format!("{path}/b")).len(), 1);
+    process.write("\n");
+    assert_eq!(process.output().code, Some(0));
+}
+
+#[test]
+fn what_makes_no_sense_is_named() {
+    let mut command = zklock_there();
+    command.args(["acquire", "--mutex", "/a"]);
+    let mut terminal = OnTerminal::start(&command);
+    terminal.shows("write eval \"$(zklock acquire ...)\" || exit");
+    assert_eq!(terminal.code(), Some(64));
+    for words in [&["held"][..], &["release"]] {
+        let ended = output(zklock().args(words));
+        assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{words:?}");
+        assert!(ended.errors.contains("<HOLD>"), "{}", ended.errors);
+        let ended = output(zklock().env("ZKLOCK_HOLD", "nothing").args(words));
+        assert_eq!(ended.code, Some(122), "{words:?}: {}", ended.errors);
+    }
+    for (words, part) in [
+        (["--on-lost-signal", "SIGNAL"], "there is no such signal"),
+        (["--pid", "999999999"], "there is no process 999999999"),
+    ] {
+        let ended = output(zklock_there().args(["acquire", "--mutex", "/a"]).args(words));
+        assert_eq!((ended.code, &*ended.out), (Some(64), "(exit 64)\n"), "{words:?}");
+        assert!(ended.errors.contains(part), "{words:?}: {}", ended.errors);
+    }
+}
