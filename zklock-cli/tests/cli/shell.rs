@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -293,6 +294,26 @@ fn the_keeper_has_nothing_of_the_shell_open() {
     // The shell gets HUP, and the keeper sees it end.
     drop(terminal);
     operator().wait_for_children(&path, 0, SOON);
+}
+
+#[test]
+fn another_user_can_neither_ask_nor_release() {
+    let path = path();
+    let text = format!("{ACQUIRE} echo $ZKLOCK_HOLD; read -r line; zklock release");
+    let mut process = Process::start(&mut script("sh", &path, &text));
+    let hold = process.line();
+    // Only root can become another user.
+    let nobody = Command::new(env!("CARGO_BIN_EXE_zklock"))
+        .args(["--config", "/dev/null", "release", hold.trim()])
+        .current_dir("/")
+        .uid(65534)
+        .output();
+    if let Ok(ended) = nobody {
+        assert_eq!(ended.status.code(), Some(122), "{ended:?}");
+    }
+    process.write("\n");
+    let ended = process.output();
+    assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "it was still held");
 }
 
 #[test]
