@@ -51,6 +51,11 @@ fn keeper(path: &str) -> Pid {
     identity.rsplit_once('/').and_then(|(_, number)| Pid::from_raw(number.parse().ok()?)).expect("host/pid")
 }
 
+/// Whether the keeper ends, and not before the lock is free. Without a release it would be free when the session times out.
+fn releases_and_ends(keeper: Pid, path: &str) -> bool {
+    until(SOON, || !is_alive(keeper)) && operator().children_or_empty(path).is_empty()
+}
+
 fn delete_holder(path: &str) {
     let operator = operator();
     let [holder] = &operator.wait_for_children(path, 1, SOON)[..] else { unreachable!("as asked") };
@@ -154,8 +159,9 @@ fn the_lock_is_free_when_the_shell_is_killed_and_not_before() {
             process.write("\n");
             process.line();
             assert_eq!(process.line(), "0\n", "{shell}: {acquire}");
+            let keeper = keeper(&path);
             process.signal(Signal::KILL);
-            operator().wait_for_children(&path, 0, SOON);
+            assert!(releases_and_ends(keeper, &path), "{shell}: {acquire}");
         }
     }
 }
@@ -259,8 +265,9 @@ fn a_keeper_that_is_told_to_end_releases_the_lock() {
     let path = path();
     let process = Process::start(&mut script("sh", &path, &format!("{ACQUIRE} echo; read -r line")));
     process.line();
-    signal(keeper(&path), Signal::TERM);
-    operator().wait_for_children(&path, 0, SOON);
+    let keeper = keeper(&path);
+    signal(keeper, Signal::TERM);
+    assert!(releases_and_ends(keeper, &path));
 }
 
 #[test]
@@ -293,7 +300,7 @@ fn the_keeper_has_nothing_of_the_shell_open() {
     assert_eq!((after_name[3], after_name[4]), (&*keeper.to_string(), "0"), "a session, and no terminal");
     // The shell gets HUP, and the keeper sees it end.
     drop(terminal);
-    operator().wait_for_children(&path, 0, SOON);
+    assert!(releases_and_ends(keeper, &path));
 }
 
 #[test]

@@ -72,8 +72,9 @@ impl Notify {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if !hold.valid_for().is_zero() {
-                self.tell("WATCHDOG=1").await;
+            if let (Some(socket), false) = (&self.socket, hold.valid_for().is_zero()) {
+                // It must not wait for room: the lease could end meanwhile.
+                let _ = socket.try_send(b"WATCHDOG=1");
             }
         }
     }
