@@ -57,6 +57,11 @@ fn on_lost_runs_while_the_command_is_ended() {
     let ended = process.output();
     assert_eq!(ended.code, Some(122));
     assert_eq!(ended.out, format!("{path} {} its node was deleted\nend\n", token.trim()));
+    // Else the end of the lease would have ended it.
+    assert_eq!(
+        ended.told(),
+        format!("zklock: the lock {path} is lost: its node was deleted; ending the command\n")
+    );
 }
 
 #[test]

@@ -63,9 +63,11 @@ impl<'a> OnLost<'a> {
                     () = death.wait() => break,
                     next = signals.end() => {
                         let next = next?;
-                        // It was not yet reaped, so its number is not another's.
-                        rustix::process::Signal::from_named_raw(next as i32).into_iter().for_each(|next| signal_group(group, next));
                         signal = Some(next);
+                        if let Some(next) = rustix::process::Signal::from_named_raw(next as i32) {
+                            // It was not yet reaped, so its number is not another's.
+                            signal_group(group, next);
+                        }
                     }
                 }
             }
