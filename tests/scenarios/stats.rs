@@ -109,3 +109,98 @@ async fn a_hold_without_a_request_is_counted_too() {
     );
     assert_eq!(stats.queue_length.count(), 1, "there was one node");
 }
+
+/// What is counted under this name: held, waiting, and whether the age of a hold is known.
+fn now(client: &Client, name: &str) -> (u64, u64, bool) {
+    let stats = client.stats();
+    let lock = stats.lock(name).unwrap();
+    (lock.held, lock.waiting, lock.oldest_hold.is_some())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_with_a_name_has_figures_of_its_own() {
+    let client = client().await;
+    let spec = LockSpec::mutex("/stats/named").unwrap();
+    let (named, plain) =
+        (client.lock(&spec.clone().figures("report")).unwrap(), client.lock(&spec.clone()).unwrap());
+    assert_eq!(now(&client, "report"), (0, 0, false), "it is there before anything is acquired");
+
+    let hold = held(&named).await;
+    assert_eq!(now(&client, "report"), (1, 0, true));
+    let waiter = tokio::spawn({
+        let named = named.clone();
+        async move { named.acquire().await }
+    });
+    assert!(until(SOON, || now(&client, "report") == (1, 1, true)), "{:?}", client.stats());
+    assert!(soon(named.try_acquire()).await.unwrap().is_none());
+    let in_vain = soon(named.acquire_timeout(Duration::from_millis(50))).await.unwrap_err();
+    assert_eq!(in_vain.kind(), ErrorKind::Timeout);
+    waiter.abort();
+    assert!(until(SOON, || now(&client, "report") == (1, 0, true)), "{:?}", client.stats());
+    soon(hold.release()).await.unwrap();
+    assert_eq!(now(&client, "report"), (0, 0, false));
+
+    // What has no name is counted with all others only, and shares the queue of what has one.
+    let unnamed = held(&plain).await;
+    assert_eq!(now(&client, "report"), (0, 0, false));
+    drop(unnamed);
+    let stats = client.stats();
+    let report = stats.lock("report").unwrap();
+    let outcomes = AcquireOutcome::ALL.iter().map(|outcome| report.acquires(*outcome));
+    assert_eq!(outcomes.collect::<Vec<_>>(), [1, 1, 1, 0, 1]);
+    assert_eq!((report.acquire_wait.count(), report.hold_time.count()), (1, 1));
+    assert_eq!((stats.acquires(AcquireOutcome::Granted), stats.locks.len()), (2, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reentrant_hold_that_lingers_has_figures_for_each_grant() {
+    let client = client().await;
+    let spec =
+        LockSpec::mutex("/stats/named-linger").unwrap().linger(Duration::from_secs(60)).reentrant(true);
+    let lock = client.lock(&spec.figures("report")).unwrap();
+    for turn in 1..=3 {
+        let outer = soon(lock.acquire()).await.unwrap();
+        let inner = soon(lock.acquire()).await.unwrap();
+        assert_eq!(now(&client, "report"), (1, 0, true), "both are one grant");
+        drop(outer);
+        assert_eq!(now(&client, "report"), (1, 0, true), "the grant goes on");
+        drop(inner);
+        assert_eq!(now(&client, "report"), (0, 0, false), "its node is still there, but nobody holds it");
+        assert_eq!(client.stats().lock("report").unwrap().hold_time.count(), turn);
+    }
+    assert_eq!(client.stats().lock("report").unwrap().acquires(AcquireOutcome::Granted), 6);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_hold_of_a_named_lock_is_no_longer_held_and_counts_once() {
+    let client = client().await;
+    let lock = client.lock(&LockSpec::mutex("/stats/named-lost").unwrap().figures("report")).unwrap();
+    let lost = || client.stats().lock("report").unwrap().losses_by(LossReason::NodeDeleted);
+    let hold = held(&lock).await;
+    operator().delete(hold.node());
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!((now(&client, "report"), lost()), ((0, 0, false), 1));
+    drop(hold);
+    assert_eq!((now(&client, "report"), lost()), ((0, 0, false), 1));
+    assert_eq!(client.stats().lock("report").unwrap().hold_time.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_and_a_choice_are_counted_as_a_whole() {
+    let client = client().await;
+    let member = |at: &str| LockSpec::mutex(&format!("/stats/member-{at}")).unwrap().figures("member");
+    for (name, spec) in [
+        ("set", LockSpec::all([member("a"), member("b")])),
+        ("choice", LockSpec::any([member("c"), member("d")])),
+    ] {
+        let lock = client.lock(&spec.unwrap().figures(name)).unwrap();
+        let hold = held(&lock).await;
+        assert_eq!(now(&client, name), (1, 0, true));
+        soon(hold.release()).await.unwrap();
+        let stats = client.stats();
+        let counted = stats.lock(name).unwrap();
+        assert_eq!((counted.acquires(AcquireOutcome::Granted), counted.hold_time.count()), (1, 1), "{name}");
+        let of_members = stats.lock("member").map_or(0, |lock| lock.acquires(AcquireOutcome::Granted));
+        assert_eq!(of_members, 0, "{name}");
+    }
+}

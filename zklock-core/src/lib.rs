@@ -110,7 +110,9 @@
 // base       leaving files                              what all others may use
 //            debt
 //            stats
-//            histogram attempts
+//            lock_figures                               what is counted of the locks of one name
+//            lock_stats tally
+//            histogram attempts outcome
 //            clock error failure owner parts platform sockets sync wait
 // ```
 
@@ -137,8 +139,10 @@ pub use self::connect::tls::{PassPhrase, Tls};
 pub use self::{
     base::error::{Conflict, Error, ErrorKind},
     base::histogram::Histogram,
+    base::lock_stats::LockStats,
+    base::outcome::AcquireOutcome,
     base::owner::Owner,
-    base::stats::{AcquireOutcome, Stats},
+    base::stats::Stats,
     base::wait::{Deadline, Wait},
     client::barrier::Barrier,
     client::client::Client,
@@ -146,7 +150,7 @@ pub use self::{
     client::lock::Lock,
     client::member::Member,
     client::semaphore::check_permits,
-    client::spec::{LockSpec, check_local_turns},
+    client::spec::{LockSpec, check_figures, check_local_turns},
     connect::access::{Access, AccessEntry, AccessList, Rights},
     connect::credentials::Credentials,
     connect::options::ClientOptions,

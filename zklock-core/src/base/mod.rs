@@ -6,11 +6,15 @@ pub(crate) mod failure;
 pub(crate) mod files;
 pub(crate) mod histogram;
 pub(crate) mod leaving;
+pub(crate) mod lock_figures;
+pub(crate) mod lock_stats;
+pub(crate) mod outcome;
 pub(crate) mod owner;
 pub(crate) mod parts;
 pub(crate) mod platform;
 pub(crate) mod sockets;
 pub(crate) mod stats;
 pub(crate) mod sync;
+mod tally;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
 pub(crate) mod wait;

@@ -3,47 +3,20 @@
 use crate::base::attempts::Attempts;
 use crate::base::error::LossReason;
 use crate::base::histogram::{Histogram, Recorder};
-use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::base::lock_figures::LockFigures;
+use crate::base::lock_stats::LockStats;
+use crate::base::outcome::AcquireOutcome;
+use crate::base::sync::{Mutex, lock_ignoring_poison};
+use crate::base::tally::{Tally, count, read};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use zklock_machine::listed;
 
-listed! {
-    /// How a call that acquires a lock ended. See [`Stats::acquires`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// assert_eq!(zklock_core::AcquireOutcome::TimedOut.to_string(), "timed_out");
-    /// ```
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    #[non_exhaustive]
-    pub enum AcquireOutcome {
-        /// It got a hold.
-        Granted,
-        /// Somebody else had the lock, and the call was not meant to wait.
-        Busy,
-        /// Others had the lock for as long as the call was willing to wait.
-        TimedOut,
-        /// It failed with any other error.
-        Failed,
-        /// The caller went away, or was interrupted.
-        Cancelled,
-    }
-}
-
-/// The name used in metrics.
-impl fmt::Display for AcquireOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Granted => "granted",
-            Self::Busy => "busy",
-            Self::TimedOut => "timed_out",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        })
-    }
-}
+/// The most names for figures in a client. Each costs a Prometheus server 69 time series.
+const NAMES: usize = 100;
+/// The name under which locks are counted that come too late for one of their own.
+const OTHER: &str = "other";
 
 /// The counters of a client and its clones since the client was made.
 ///
@@ -59,7 +32,7 @@ impl fmt::Display for AcquireOutcome {
 /// println!("{} holds lost to an operator", stats.losses_by(LossReason::NodeDeleted));
 /// # }
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Stats {
     /// Sessions opened.
@@ -84,6 +57,8 @@ pub struct Stats {
     /// For a set of locks, it is the longest of their queues; for a semaphore, the contenders that are about to take permits.
     /// Callers of this client that wait without a node are not counted, and an exclusive lock has no queue.
     pub queue_length: Histogram,
+    /// The figures of locks that have a [name](crate::LockSpec::figures) for them, in the order of the names.
+    pub locks: Vec<LockStats>,
     acquires: [u64; AcquireOutcome::ALL.len()],
     losses_by: [u64; LossReason::ALL.len()],
 }
@@ -115,6 +90,22 @@ impl Stats {
     pub fn losses_by(&self, reason: LossReason) -> u64 {
         self.losses_by[reason as usize]
     }
+
+    /// Returns the figures that are counted under this [name](crate::LockSpec::figures); `None` if the client has made no
+    /// lock with it.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::Client) {
+    /// if let Some(age) = client.stats().lock("report").and_then(|lock| lock.oldest_hold) {
+    ///     println!("somebody has been writing the report for {age:?}");
+    /// }
+    /// # }
+    /// ```
+    pub fn lock(&self, name: &str) -> Option<&LockStats> {
+        self.locks.iter().find(|lock| lock.name == name)
+    }
 }
 
 /// The counters of a client that has done nothing.
@@ -129,12 +120,12 @@ pub(crate) struct Counters {
     sessions: AtomicU64,
     reconnects: AtomicU64,
     grants: AtomicU64,
-    acquires: [AtomicU64; AcquireOutcome::ALL.len()],
-    losses: [AtomicU64; LossReason::ALL.len()],
-    acquire_wait: Recorder,
-    hold_time: Recorder,
+    /// What all locks have done together.
+    tally: Tally,
     heartbeat_lag: Recorder,
     queue_length: Recorder,
+    /// What the locks of each name have done. Names stay, because counters that go back to zero mean a new process.
+    locks: Mutex<BTreeMap<Arc<str>, Arc<LockFigures>>>,
     pub(crate) attempts: Attempts,
 }
 
@@ -144,18 +135,32 @@ impl Default for Counters {
             sessions: AtomicU64::default(),
             reconnects: AtomicU64::default(),
             grants: AtomicU64::default(),
-            acquires: Default::default(),
-            losses: Default::default(),
-            acquire_wait: Recorder::of_times(),
-            hold_time: Recorder::of_times(),
+            tally: Tally::default(),
             heartbeat_lag: Recorder::of_times(),
             queue_length: Recorder::of_contenders(),
+            locks: Mutex::default(),
             attempts: Attempts::default(),
         }
     }
 }
 
 impl Counters {
+    /// Returns the figures of the locks with this name, or those of all that come too late for a name of their own.
+    pub(crate) fn of_locks(&self, name: &str) -> Arc<LockFigures> {
+        let mut locks = lock_ignoring_poison(&self.locks);
+        let has_room = locks.len() < NAMES || locks.contains_key(name);
+        let is_new = !has_room && !locks.contains_key(OTHER);
+        let figures = locks.entry(if has_room { name } else { OTHER }.into()).or_default().clone();
+        drop(locks);
+        if is_new {
+            tracing::warn!(
+                name,
+                "the client has {NAMES} names for figures: all further locks are counted as {OTHER}"
+            );
+        }
+        figures
+    }
+
     pub(crate) fn count_session(&self) {
         count(&self.sessions);
     }
@@ -174,11 +179,11 @@ impl Counters {
     }
 
     pub(crate) fn count_loss(&self, reason: LossReason) {
-        count(&self.losses[reason as usize]);
+        self.tally.count_loss(reason);
     }
 
     pub(crate) fn count_hold(&self, held: Duration) {
-        self.hold_time.add_time(held);
+        self.tally.count_hold(held);
     }
 
     pub(crate) fn count_heartbeat(&self, lag: Duration) {
@@ -190,36 +195,46 @@ impl Counters {
         self.queue_length.add(ahead as u64);
     }
 
-    /// Counts an acquire that has ended, after this long.
     pub(crate) fn count_acquire(&self, outcome: AcquireOutcome, waited: Duration) {
-        count(&self.acquires[outcome as usize]);
-        if outcome == AcquireOutcome::Granted {
-            self.acquire_wait.add_time(waited);
-        }
+        self.tally.count_acquire(outcome, waited);
     }
 
     pub(crate) fn read(&self) -> Stats {
-        let losses_by = self.losses.each_ref().map(read);
+        let losses_by = self.tally.losses();
+        // Copied, so that reading thousands of holds keeps no lock from being made.
+        let locks = lock_ignoring_poison(&self.locks).clone();
         Stats {
             sessions: self.sessions(),
             reconnects: read(&self.reconnects),
             grants: read(&self.grants),
             losses: losses_by.iter().sum(),
             owed: self.attempts.owed(),
-            acquire_wait: self.acquire_wait.read(),
-            hold_time: self.hold_time.read(),
+            acquire_wait: self.tally.acquire_wait.read(),
+            hold_time: self.tally.hold_time.read(),
             heartbeat_lag: self.heartbeat_lag.read(),
             queue_length: self.queue_length.read(),
-            acquires: self.acquires.each_ref().map(read),
+            locks: locks.iter().map(|(name, figures)| figures.read(name)).collect(),
+            acquires: self.tally.acquires(),
             losses_by,
         }
     }
 }
 
-fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn read(counter: &AtomicU64) -> u64 {
-    counter.load(Ordering::Relaxed)
+    #[test]
+    fn a_name_that_comes_too_late_is_counted_as_other() {
+        let counters = Counters::default();
+        for number in 0..NAMES + 2 {
+            counters.of_locks(&format!("name-{number:03}")).count_waiter();
+        }
+        counters.of_locks("name-000").count_waiter();
+        let stats = counters.read();
+        let waiting = |name| stats.lock(name).map(|lock| lock.waiting);
+        assert_eq!(stats.locks.len(), NAMES + 1);
+        assert_eq!([waiting("name-000"), waiting("name-099"), waiting(OTHER)], [Some(2), Some(1), Some(2)]);
+        assert_eq!(waiting("name-100"), None);
+    }
 }

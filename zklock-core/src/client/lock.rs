@@ -7,6 +7,7 @@ use crate::attempt::local_queue::{LocalQueue, Ticket};
 use crate::attempt::shared::{Handle, Shared};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::leaving::Leaving;
+use crate::base::lock_figures::LockFigures;
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::client::spec::LockSpec;
@@ -50,13 +51,16 @@ pub struct Lock {
     spec: Arc<LockSpec>,
     /// Its locks, if it is any one of several. Its own queue is then never waited in; it only has the claims of all of them.
     choice: Option<Arc<Choice>>,
+    /// Where it is counted by itself, if it has a name for that.
+    figures: Option<Arc<LockFigures>>,
     /// Keeps the client's session open while this lock exists.
     _handle: Handle,
 }
 
 impl Lock {
     pub(crate) fn new(queue: Arc<LocalQueue>, spec: LockSpec, handle: Handle) -> Self {
-        Self { queue, spec: Arc::new(spec), choice: None, _handle: handle }
+        let figures = spec.figures_name().map(|name| handle.counters.of_locks(name));
+        Self { queue, spec: Arc::new(spec), choice: None, figures, _handle: handle }
     }
 
     pub(crate) fn any(self, locks: Vec<Self>) -> Self {

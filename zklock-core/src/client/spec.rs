@@ -12,7 +12,11 @@ use crate::machine::name::{Dialect, Role, Scheme};
 use crate::machine::turns::Passing;
 use crate::zookeeper::node_data;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// The most bytes of a name for figures.
+const NAME_AT_MOST: usize = 128;
 
 /// The description of a [`Lock`](crate::Lock): its kind, its path and its options. [`Client::lock`](crate::Client::lock)
 /// makes the lock.
@@ -40,6 +44,7 @@ pub struct LockSpec {
     pub(crate) passing: Passing,
     permits: u32,
     limit_at: Option<String>,
+    figures: Option<Arc<str>>,
 }
 
 /// The kinds of lock, and the recipes of other libraries with which each shares its queue.
@@ -96,6 +101,7 @@ impl LockSpec {
             passing: Passing::default(),
             permits: 1,
             limit_at: None,
+            figures: None,
         }
     }
 
@@ -502,6 +508,39 @@ impl LockSpec {
         self
     }
 
+    /// Gives the lock a name under which [`Client::stats`](crate::Client::stats) counts it by itself: how many hold it and wait
+    /// for it, since when, for how long, how acquires ended, and why holds were lost. Default: no name, so it is counted with
+    /// all others only.
+    ///
+    /// Choose a few names, such as `report`, and not one for each of thousands of paths: locks that share a name are counted
+    /// together. A client has 100 names at most, in the order in which locks are made. What comes later is counted as
+    /// `other`, and the log tells of that. Names stay for as long as the client.
+    ///
+    /// A set or a choice of locks is counted as a whole, under its own name. Names of the locks in it have no effect there.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let lock = client.lock(&LockSpec::mutex("/tenants/17/report")?.figures("report"))?;
+    /// let hold = lock.acquire().await?;
+    /// assert_eq!(client.stats().lock("report").map(|lock| lock.held), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn figures(mut self, name: &str) -> Self {
+        self.figures = Some(name.into());
+        self
+    }
+
+    /// Returns the name for its figures.
+    pub(crate) fn figures_name(&self) -> Option<&str> {
+        self.figures.as_deref()
+    }
+
     /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
     /// choice, the same in the order in which its locks were named.
     ///
@@ -647,6 +686,7 @@ impl LockSpec {
             return Err(self.invalid("only a semaphore has permits and a limit"));
         }
         check_local_turns(self.passing.turns)?;
+        self.figures_name().map_or(Ok(()), check_figures)?;
         if self.passing.is_on() && !matches!(self.kind, Kind::Mutex | Kind::Read | Kind::Write) {
             return Err(self.invalid("only mutexes and read/write locks have linger and local_turns"));
         }
@@ -739,6 +779,27 @@ pub fn check_local_turns(turns: u32) -> Result<(), Error> {
     Ok(())
 }
 
+/// Checks a name for [`LockSpec::figures`]. It is hidden, because only the C layer checks each option by itself: in Rust,
+/// [`LockSpec::check`] checks them all.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidInput`] if it is empty, too long, or has control characters.
+#[doc(hidden)]
+pub fn check_figures(name: &str) -> Result<(), Error> {
+    let problem = if name.is_empty() {
+        "is empty: give a name, such as report".to_owned()
+    } else if name.len() > NAME_AT_MOST {
+        format!("is longer than {NAME_AT_MOST} bytes: shorten it")
+    } else if name.chars().any(char::is_control) {
+        "has a control character: leave it out".to_owned()
+    } else {
+        return Ok(());
+    };
+    let shown: String = name.chars().take(NAME_AT_MOST).collect();
+    Err(Error::new(ErrorKind::InvalidInput, format!("the name for figures {shown:?} {problem}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -816,6 +877,18 @@ mod tests {
         assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all", "any"]);
         assert_eq!(refusals(|spec| spec.local_turns(2)).len(), 5);
         assert_eq!(refusals(|spec| spec.local_turns(0)).len(), 8);
+        assert_eq!(refusals(|spec| spec.figures("report")), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_for_figures_is_short_and_has_no_control_characters() {
+        for good in ["report", "/locks/report", "a \"b\" \\ ü", &"x".repeat(128)] {
+            assert_eq!(refusals(|spec| spec.figures(good)), [""; 0], "{good:?}");
+        }
+        for (bad, why) in [("", "empty"), ("a\nb", "control"), (&"x".repeat(129), "longer than 128 bytes")] {
+            let refused = refusals(|spec| spec.figures(bad));
+            assert_eq!(refused.iter().filter(|refusal| refusal.contains(why)).count(), 8, "{refused:?}");
+        }
     }
 
     #[test]

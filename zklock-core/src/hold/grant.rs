@@ -3,6 +3,7 @@
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::failure::Failure;
+use crate::base::lock_figures::{LockFigures, Losable};
 use crate::base::owner::Owner;
 use crate::base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::hold::loss::Loss;
@@ -15,7 +16,7 @@ use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::{NodeVersion, Versions, Write};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// One grant, shared by all holds of a reentrant owner.
 pub(crate) struct Grant {
@@ -34,6 +35,14 @@ pub(crate) struct Grant {
     turn: TurnId,
     /// Guarded writes that may still be under way.
     unsettled: AtomicUsize,
+    /// Where it is counted besides, if its lock has a name for figures.
+    figures: OnceLock<Arc<LockFigures>>,
+}
+
+impl Losable for Grant {
+    fn loss(&self) -> Option<LossReason> {
+        if let Status::Lost(reason) = self.holding.status() { Some(reason) } else { None }
+    }
 }
 
 /// What grants a lock, and decides what becomes of its nodes.
@@ -54,7 +63,20 @@ impl Grant {
     ) -> Arc<Self> {
         let (has_holds, unsettled) = (AtomicBool::new(true), AtomicUsize::new(0));
         let since = clock::now();
-        Arc::new(Self { holding, token, slot, owner, since, bound, has_holds, granter, turn, unsettled })
+        let figures = OnceLock::new();
+        Arc::new(Self {
+            holding,
+            token,
+            slot,
+            owner,
+            since,
+            bound,
+            has_holds,
+            granter,
+            turn,
+            unsettled,
+            figures,
+        })
     }
 
     pub(crate) fn turn(&self) -> TurnId {
@@ -129,12 +151,23 @@ impl Grant {
         }
     }
 
+    /// Counts it among these figures too, from now on. The inner hold of a reentrant owner does not count.
+    pub(super) fn count_among(self: &Arc<Self>, figures: &Arc<LockFigures>) {
+        if self.figures.set(figures.clone()).is_ok() {
+            let counted: Weak<Self> = Arc::downgrade(self);
+            figures.count_grant(self.since, counted);
+        }
+    }
+
     /// Counts the grant's duration when its last hold is gone. A lost grant ended when the loss was
     /// found.
     pub(crate) fn note_end(&self) {
         let lost_at = self.holding.lost_at();
         let held = lost_at.unwrap_or_else(clock::now).since(self.since);
         self.session().counters().count_hold(held);
+        if let Some(figures) = self.figures.get() {
+            figures.count_hold(self.since, self, held);
+        }
         if lost_at.is_none() {
             let (node, token) = (self.holding.node(), self.token.value());
             tracing::debug!(path = self.path(), node, token, ?held, "lock released");

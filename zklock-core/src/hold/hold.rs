@@ -3,6 +3,7 @@
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::failure::Failure;
+use crate::base::lock_figures::LockFigures;
 use crate::base::owner::Owner;
 use crate::connect::path::check_path;
 use crate::hold::grant::Grant;
@@ -84,6 +85,11 @@ pub struct Hold {
 impl Hold {
     pub(crate) fn new(grant: Arc<Grant>) -> Self {
         Self { grant, released: watch::Sender::new(Released::No) }
+    }
+
+    /// Counts its grant among these figures, unless it is counted among some already.
+    pub(crate) fn count_among(&self, figures: &Arc<LockFigures>) {
+        self.grant.count_among(figures);
     }
 
     /// Returns the fencing token of this grant.

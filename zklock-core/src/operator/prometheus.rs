@@ -4,7 +4,8 @@
 
 use crate::base::error::LossReason;
 use crate::base::histogram::Histogram;
-use crate::base::stats::{AcquireOutcome, Stats};
+use crate::base::outcome::AcquireOutcome;
+use crate::base::stats::Stats;
 use std::fmt::Write;
 
 impl Stats {

@@ -4,7 +4,7 @@ use super::Lock;
 use crate::attempt::local_queue::span_of_call;
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
-use crate::base::stats::AcquireOutcome;
+use crate::base::outcome::AcquireOutcome;
 use crate::hold::hold::Hold;
 use crate::machine::Moment;
 use std::time::Duration;
@@ -22,6 +22,7 @@ impl<'a> AcquireCall<'a> {
     pub(super) fn begin(lock: &'a Lock) -> Self {
         let span = span_of_call(lock.path());
         span.in_scope(|| tracing::debug!(path = lock.path(), "acquire begins"));
+        lock.figures.iter().for_each(|figures| figures.count_waiter());
         Self { lock, span, since: clock::now(), is_answered: false }
     }
 
@@ -40,6 +41,7 @@ impl<'a> AcquireCall<'a> {
 
 impl Drop for AcquireCall<'_> {
     fn drop(&mut self) {
+        self.lock.figures.iter().for_each(|figures| figures.forget_waiter());
         if !self.is_answered {
             let waited = clock::now().since(self.since);
             count(self.lock, AcquireOutcome::Cancelled, waited);
@@ -53,6 +55,7 @@ pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: D
     let path = lock.path();
     let outcome = match answer {
         Ok(Some(hold)) => {
+            lock.figures.iter().for_each(|figures| hold.count_among(figures));
             let (node, token) = (hold.node(), hold.token().value());
             tracing::debug!(path, node, token, ?waited, "lock granted");
             AcquireOutcome::Granted
@@ -71,4 +74,5 @@ pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: D
 
 fn count(lock: &Lock, outcome: AcquireOutcome, waited: Duration) {
     lock.shared().counters.count_acquire(outcome, waited);
+    lock.figures.iter().for_each(|figures| figures.count_acquire(outcome, waited));
 }
