@@ -160,6 +160,7 @@ pub use self::{
     hold::token::Token,
     operator::contenders::QueuedContender,
     operator::observe::Observer,
+    operator::prometheus::prometheus_text,
     session::connection::{Connection, ConnectionState},
     session::guardian::Guardian,
     session::session_key::{SessionEnd, SessionKey},
