@@ -59,7 +59,8 @@
  * - To set how a lock behaves, see zklock_lock_options_new, zklock_lock_options_free,
  *   zklock_lock_options_set_flags, zklock_lock_options_set_dialect,
  *   zklock_lock_options_set_permits, zklock_lock_options_set_limit_at,
- *   zklock_lock_options_set_linger, zklock_lock_options_set_local_turns.
+ *   zklock_lock_options_set_linger, zklock_lock_options_set_local_turns,
+ *   zklock_lock_options_set_figures.
  *
  * Acquire
  *
@@ -93,7 +94,8 @@
  * - To follow the holder or leader, see zklock_observe, zklock_observer_next, zklock_observer_free.
  * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
  *   zklock_revoke.
- * - To measure, see zklock_client_stats, zklock_client_histogram, zklock_client_prometheus.
+ * - To measure, see zklock_client_stats, zklock_client_lock_stats, zklock_client_histogram,
+ *   zklock_client_prometheus, zklock_prometheus.
  * - To log, see zklock_set_log.
  *
  * Related primitives
@@ -366,9 +368,9 @@
  * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
  * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
  * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
- * your zklock_event and zklock_stats, which have reserved members too, and never grow. The library owns
- * zklock_contender, whose first member is its size, and which may grow at its end. All other structs
- * are opaque.
+ * your zklock_event, zklock_stats and zklock_lock_stats, which have reserved members too, and never
+ * grow. The library owns zklock_contender, whose first member is its size, and which may grow at its
+ * end. All other structs are opaque.
  *
  * The end of the process
  * ----------------------
@@ -1075,6 +1077,54 @@ typedef struct {
      */
     uint64_t reserved[4];
 } zklock_stats;
+
+/**
+ * What the locks with one name have done in a client, and what they do now: see
+ * zklock_lock_options_set_figures. zklock_client_lock_stats fills all members. The struct never grows.
+ */
+typedef struct {
+    /**
+     * Grants that are held now. A reentrant thread has one, however often it acquires, and a lost
+     * hold is not held.
+     */
+    uint64_t held;
+    /**
+     * Calls that wait for the lock now.
+     */
+    uint64_t waiting;
+    /**
+     * How long ago the oldest grant that is held now was given, in milliseconds; 0 if nothing is held.
+     */
+    uint64_t oldest_hold;
+    /**
+     * Calls to acquire a lock, as in zklock_stats.
+     */
+    uint64_t acquires_granted;
+    /**
+     * See acquires_granted.
+     */
+    uint64_t acquires_busy;
+    /**
+     * See acquires_granted.
+     */
+    uint64_t acquires_timed_out;
+    /**
+     * See acquires_granted.
+     */
+    uint64_t acquires_failed;
+    /**
+     * See acquires_granted.
+     */
+    uint64_t acquires_cancelled;
+    /**
+     * Holds lost for each zklock_reason, whose number is the index.
+     */
+    uint64_t losses_by[16];
+    /**
+     * Always 0. A later version may give them a meaning.
+     */
+    uint64_t reserved[8];
+} zklock_lock_stats;
 
 /**
  * One bucket of zklock_client_histogram.
@@ -1963,6 +2013,23 @@ ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
                                                   uint32_t turns);
 
+/**
+ * Gives the lock a name under which it is counted by itself. Default: no name, so it is counted
+ * with all others only.
+ *
+ * Choose a few names, such as "report", and not one for each of thousands of paths: locks that
+ * share a name are counted together. A client has 100 names at most, in the order in which locks
+ * are made. What comes later is counted as "other", and the log tells of that. A set or a choice
+ * of locks is counted as a whole. Names of the locks in it have no effect there.
+ *
+ * @param options the options.
+ * @param name 1 to 128 bytes, without control characters.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_lock_options_set_figures(zklock_lock_options *options,
+                                              const char *name);
+
 /* ==== Acquire ==== */
 
 /**
@@ -2775,6 +2842,25 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_stats(const zklock_client *client, zklock_stats *stats);
 
 /**
+ * Gets what the locks with one name have done in a client so far, and what they do now. How long
+ * they waited and held is in the text of zklock_client_prometheus. It sends no request.
+ *
+ *     zklock_lock_stats report;
+ *
+ *     if (zklock_client_lock_stats(client, "report", &report) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (report.oldest_hold > 3600000) puts("somebody has been writing the report for an hour");
+ *
+ * @param client the client.
+ * @param name the name that was given to zklock_lock_options_set_figures.
+ * @param[out] stats the figures, all 0 if the client has made no lock with this name.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_lock_stats(const zklock_client *client,
+                                       const char *name,
+                                       zklock_lock_stats *stats);
+
+/**
  * Gets the distribution of what a client has counted so far, such as the times that acquires took:
  * how many of the values were not larger than each of some bounds. It sends no request.
  *
@@ -2816,8 +2902,8 @@ zklock_status zklock_client_histogram(const zklock_client *client,
  *     if (length <= sizeof page) fwrite(page, 1, length, out);
  *
  * Names of metrics and labels do not change from version to version, but later versions may add
- * some. Each text is about one client. Do not join the texts of two clients: every name would then
- * occur twice, which Prometheus refuses.
+ * some. Each text is about one client. For several clients use zklock_prometheus: in two texts on
+ * one page every name would occur twice, which Prometheus refuses.
  *
  * @param client the client. If it has not connected yet, all counts are 0.
  * @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
@@ -2832,6 +2918,35 @@ zklock_status zklock_client_prometheus(const zklock_client *client,
                                        void *buffer,
                                        size_t size,
                                        size_t *length);
+
+/**
+ * Gets the figures of several clients as one text for Prometheus. It is like
+ * zklock_client_prometheus, but each client has a name as the label "client". It sends no request.
+ *
+ *     zklock_client *const clients[] = {orders, billing};
+ *     const char *const names[] = {"orders", "billing"};
+ *     static char page[32768];
+ *     size_t length;
+ *
+ *     if (zklock_prometheus(clients, names, 2, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (length <= sizeof page) fwrite(page, 1, length, out);
+ *
+ * @param clients the clients.
+ * @param names a name for each client. No two may be equal.
+ * @param count the number of clients, at least 1.
+ * @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
+ *         may be NULL if size is 0.
+ * @param size the size of the buffer in bytes.
+ * @param[out] length the length of the whole text in bytes, even if it does not fit.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_prometheus(zklock_client *const *clients,
+                                const char *const *names,
+                                size_t count,
+                                void *buffer,
+                                size_t size,
+                                size_t *length);
 
 /**
  * Sends the library's log to a callback, or to nowhere. The whole process has one log callback:

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ struct stats {
     std::chrono::milliseconds session_timeout;
     std::uint64_t reconnects;
     /** Calls to acquire a lock, by outcome. */
-    struct {
+    struct outcomes {
         std::uint64_t granted, busy, timed_out, failed, cancelled;
     } acquires;
     /**
@@ -43,6 +44,23 @@ struct stats {
 };
 static_assert(sizeof(stats::by_reason) == sizeof(zklock_stats::losses_by), "one place for each that C has");
 
+/** What the locks with one name have done in a client, and what they do now: see zklock_lock_stats. */
+struct lock_stats {
+    std::uint64_t held, waiting;
+    /** How long ago the oldest grant that is held now was given; 0 if nothing is held. */
+    std::chrono::milliseconds oldest_hold;
+    /** Calls to acquire these locks, by outcome. */
+    stats::outcomes acquires;
+    /** How many holds were lost for this reason. */
+    std::uint64_t losses_by(reason why) const noexcept {
+        const auto at = static_cast<std::size_t>(why);
+        return at < by_reason.size() ? by_reason[at] : 0;
+    }
+    /** For losses_by(). */
+    std::array<std::uint64_t, 16> by_reason;
+};
+static_assert(sizeof(lock_stats::by_reason) == sizeof(zklock_lock_stats::losses_by), "one place for each that C has");
+
 /** One bucket of a histogram: how many values were not larger than its bound. The last bound is infinite. */
 using bucket = zklock_bucket;
 
@@ -56,6 +74,19 @@ struct histogram {
 
 /** Not for use outside these files. */
 namespace detail {
+/** A text, for which there is enough room at the end. */
+template <class Get>
+std::string grown(Get get) {
+    std::string text(8192, '\0');
+    for (;;) {
+        const std::size_t room = text.size();
+        std::size_t length = 0;
+        check(get(text.data(), room, &length));
+        text.resize(length);
+        // If the text did not fit, ask again with more room.
+        if (length <= room) return text;
+    }
+}
 /** The handle of a lock, borrowed for the length of a call. */
 struct borrowed {
     borrowed(const lock &it) noexcept : handle(it.get()) {}
@@ -175,6 +206,20 @@ public:
         return result;
     }
     /**
+     * What the locks with this name have done so far, and what they do now: see lock_options::figures(). It sends no
+     * request.
+     *
+     *     if (client.lock_stats("report").oldest_hold > 1h) std::cerr << "somebody has been writing the report for an hour\n";
+     */
+    zklock::lock_stats lock_stats(const std::string &name) const {
+        const auto all = ask<zklock_lock_stats>(zklock_client_lock_stats, detail::text(name));
+        zklock::lock_stats result{all.held, all.waiting, std::chrono::milliseconds(all.oldest_hold),
+                                  {all.acquires_granted, all.acquires_busy, all.acquires_timed_out, all.acquires_failed,
+                                   all.acquires_cancelled}, {}};
+        std::copy(std::begin(all.losses_by), std::end(all.losses_by), result.by_reason.begin());
+        return result;
+    }
+    /**
      * How what it has counted is distributed. It sends no request.
      *
      *     auto waits = client.histogram(zklock::measure::acquire_wait);
@@ -199,15 +244,9 @@ public:
      *     response.send(client.prometheus());
      */
     std::string prometheus() const {
-        std::string page(8192, '\0');
-        for (;;) {
-            const std::size_t room = page.size();
-            std::size_t length = 0;
-            detail::check(zklock_client_prometheus(get(), page.data(), room, &length));
-            page.resize(length);
-            // If the text did not fit, ask again with more room.
-            if (length <= room) return page;
-        }
+        return detail::grown([this](char *page, std::size_t room, std::size_t *length) {
+            return zklock_client_prometheus(get(), page, room, length);
+        });
     }
 private:
     static std::vector<zklock_lock *> handles(const std::vector<detail::borrowed> &locks) {
@@ -220,6 +259,24 @@ private:
         return lock(ask<zklock_lock *>(constructor, detail::text(path), how.made().get()));
     }
 };
+
+/**
+ * The figures of several clients as one text for Prometheus, each with its key as the label `client`: see zklock_prometheus. It
+ * sends no request.
+ *
+ *     response.send(zklock::prometheus({{"orders", &orders}, {"billing", &billing}}));
+ */
+inline std::string prometheus(const std::map<std::string, const client *> &clients) {
+    std::vector<zklock_client *> handles;
+    std::vector<const char *> names;
+    for (const auto &[name, each] : clients) {
+        handles.push_back(each->get());
+        names.push_back(detail::text(name));
+    }
+    return detail::grown([&](char *page, std::size_t room, std::size_t *length) {
+        return zklock_prometheus(handles.data(), names.data(), handles.size(), page, room, length);
+    });
+}
 
 /** Not for use outside these files. */
 namespace detail {

@@ -42,6 +42,12 @@ public:
     lock_options &linger(std::chrono::milliseconds t) { return linger_ = t, *this; }
     /** How many holders of this client may follow one another on one node while other clients wait. Default: 1. */
     lock_options &local_turns(std::uint32_t turns) { return local_turns_ = turns, *this; }
+    /**
+     * A name under which the lock is counted by itself: see client::lock_stats() and zklock_lock_options_set_figures.
+     *
+     *     const auto lock = client.mutex("/tenants/17/report", zklock::lock_options().figures("report"));
+     */
+    lock_options &figures(std::string name) { return figures_ = std::move(name), *this; }
 
     /** The same options as a handle for functions of zklock.h. */
     detail::owner<zklock_lock_options, zklock_lock_options_free> made() const {
@@ -53,6 +59,7 @@ public:
         detail::check(zklock_lock_options_set_linger(made.get(), linger_.count()));
         detail::check(zklock_lock_options_set_local_turns(made.get(), local_turns_));
         if (limit_at_) detail::check(zklock_lock_options_set_limit_at(made.get(), detail::text(*limit_at_)));
+        if (figures_) detail::check(zklock_lock_options_set_figures(made.get(), detail::text(*figures_)));
         return made;
     }
 private:
@@ -65,7 +72,7 @@ private:
     std::uint32_t flags_ = 0, permits_ = 1, local_turns_ = 1;
     std::chrono::milliseconds linger_{0};
     zklock::dialect dialect_ = zklock::dialect::curator;
-    std::optional<std::string> limit_at_;
+    std::optional<std::string> limit_at_, figures_;
 };
 } // namespace zklock
 

@@ -287,9 +287,9 @@
  * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
  * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
  * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
- * your zklock_event and zklock_stats, which have reserved members too, and never grow. The library owns
- * zklock_contender, whose first member is its size, and which may grow at its end. All other structs
- * are opaque.
+ * your zklock_event, zklock_stats and zklock_lock_stats, which have reserved members too, and never
+ * grow. The library owns zklock_contender, whose first member is its size, and which may grow at its
+ * end. All other structs are opaque.
  *
  * The end of the process
  * ----------------------

@@ -4,7 +4,7 @@
 use crate::contenders::zklock_contender;
 use crate::event::zklock_event;
 use crate::guarded::zklock_write;
-use crate::stats::{zklock_bucket, zklock_stats};
+use crate::stats::{zklock_bucket, zklock_lock_stats, zklock_stats};
 use std::mem::offset_of;
 
 const _: () = {
@@ -21,6 +21,8 @@ const _: () = {
     assert!(size_of::<zklock_bucket>() == 16 && align_of::<zklock_bucket>() == 8);
     assert!(size_of::<zklock_stats>() == 256 && align_of::<zklock_stats>() == 8);
     assert!(offset_of!(zklock_stats, losses_by) == 96 && offset_of!(zklock_stats, reserved) == 224);
+    assert!(size_of::<zklock_lock_stats>() == 256 && align_of::<zklock_lock_stats>() == 8);
+    assert!(offset_of!(zklock_lock_stats, losses_by) == 64 && offset_of!(zklock_lock_stats, reserved) == 192);
     assert!(offset_of!(zklock_bucket, bound) == 0 && offset_of!(zklock_bucket, count) == 8);
     assert!(offset_of!(zklock_event, kind) == 32 && offset_of!(zklock_event, reserved) == 36);
 };

@@ -10,7 +10,9 @@ use crate::status::zklock_status;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use zklock_core::{Dialect, Foreign, LockSpec, Watching, check_local_turns, check_lock_path, check_permits};
+use zklock_core::{
+    Dialect, Foreign, LockSpec, Watching, check_figures, check_local_turns, check_lock_path, check_permits,
+};
 
 /// How a lock behaves. The defaults suit most programs.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -65,6 +67,7 @@ struct Chosen {
     limit_at: Option<String>,
     linger: Duration,
     local_turns: u32,
+    figures: Option<String>,
 }
 
 handle!(
@@ -89,8 +92,12 @@ impl LockOptions {
         let spec = spec.reentrant(is_set(ZKLOCK_REENTRANT)).foreign(foreign).watching(watching);
         let spec = spec.dialect(chosen.dialect).permits(chosen.permits);
         let spec = spec.linger(chosen.linger).local_turns(chosen.local_turns);
-        Ok(match &chosen.limit_at {
+        let spec = match &chosen.limit_at {
             Some(path) => spec.limit_at(path),
+            None => spec,
+        };
+        Ok(match &chosen.figures {
+            Some(name) => spec.figures(name),
             None => spec,
         })
     }
@@ -117,6 +124,7 @@ export! {
             limit_at: None,
             linger: Duration::ZERO,
             local_turns: 1,
+            figures: None,
         };
         options.set(LockOptions::table().put(LockOptions(Mutex::new(defaults))));
     }
@@ -235,5 +243,25 @@ export! {
     ) -> zklock_status {
         check_local_turns(turns)?;
         LockOptions::change(options, |chosen| chosen.local_turns = turns)?;
+    }
+
+    /// Gives the lock a name under which it is counted by itself. Default: no name, so it is counted
+    /// with all others only.
+    ///
+    /// Choose a few names, such as "report", and not one for each of thousands of paths: locks that
+    /// share a name are counted together. A client has 100 names at most, in the order in which locks
+    /// are made. What comes later is counted as "other", and the log tells of that. A set or a choice
+    /// of locks is counted as a whole. Names of the locks in it have no effect there.
+    ///
+    /// @param options the options.
+    /// @param name 1 to 128 bytes, without control characters.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_lock_options_set_figures(
+        options: *mut zklock_lock_options,
+        name: *const c_char,
+    ) -> zklock_status {
+        let name = text("name", name)?;
+        check_figures(name)?;
+        LockOptions::change(options, |chosen| chosen.figures = Some(name.to_owned()))?;
     }
 }

@@ -7,10 +7,11 @@ use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::loss::zklock_reason;
-use crate::raw::{out, outs};
+use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
-use std::ffi::c_void;
-use zklock_core::{AcquireOutcome, LossReason, blocking};
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_void};
+use zklock_core::{AcquireOutcome, LockStats, LossReason, blocking, check_figures, prometheus_text};
 
 /// What a client has counted so far, and what it still has to clean up. zklock_client_stats fills all
 /// members. The struct never grows.
@@ -47,6 +48,35 @@ pub struct zklock_stats {
     pub losses_by: [u64; 16],
     /// Always 0. A later version may give them a meaning.
     pub reserved: [u64; 4],
+}
+
+/// What the locks with one name have done in a client, and what they do now: see
+/// zklock_lock_options_set_figures. zklock_client_lock_stats fills all members. The struct never grows.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct zklock_lock_stats {
+    /// Grants that are held now. A reentrant thread has one, however often it acquires, and a lost
+    /// hold is not held.
+    pub held: u64,
+    /// Calls that wait for the lock now.
+    pub waiting: u64,
+    /// How long ago the oldest grant that is held now was given, in milliseconds; 0 if nothing is held.
+    pub oldest_hold: u64,
+    /// Calls to acquire a lock, as in zklock_stats.
+    pub acquires_granted: u64,
+    /// See acquires_granted.
+    pub acquires_busy: u64,
+    /// See acquires_granted.
+    pub acquires_timed_out: u64,
+    /// See acquires_granted.
+    pub acquires_failed: u64,
+    /// See acquires_granted.
+    pub acquires_cancelled: u64,
+    /// Holds lost for each zklock_reason, whose number is the index.
+    pub losses_by: [u64; 16],
+    /// Always 0. A later version may give them a meaning.
+    pub reserved: [u64; 8],
 }
 
 c_enum! {
@@ -95,12 +125,57 @@ export! {
     }
 }
 
-fn counted(client: &blocking::Client) -> zklock_stats {
-    let stats = client.stats();
+export! {
+    /// Gets what the locks with one name have done in a client so far, and what they do now. How long
+    /// they waited and held is in the text of zklock_client_prometheus. It sends no request.
+    ///
+    ///     zklock_lock_stats report;
+    ///
+    ///     if (zklock_client_lock_stats(client, "report", &report) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///     if (report.oldest_hold > 3600000) puts("somebody has been writing the report for an hour");
+    ///
+    /// @param client the client.
+    /// @param name the name that was given to zklock_lock_options_set_figures.
+    /// @param[out] stats the figures, all 0 if the client has made no lock with this name.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_client_lock_stats(
+        client: *const zklock_client,
+        name: *const c_char,
+        stats: *mut zklock_lock_stats,
+    ) -> zklock_status {
+        let stats = out("stats", stats)?;
+        let name = text("name", name)?;
+        check_figures(name)?;
+        let all = Client::table().find(client)?.inner().stats();
+        stats.set(all.lock(name).map(counted_by_name).unwrap_or_default());
+    }
+}
+
+fn counted_by_name(lock: &LockStats) -> zklock_lock_stats {
+    zklock_lock_stats {
+        held: lock.held,
+        waiting: lock.waiting,
+        oldest_hold: lock.oldest_hold.map_or(0, |age| whole(age).unsigned_abs()),
+        acquires_granted: lock.acquires(AcquireOutcome::Granted),
+        acquires_busy: lock.acquires(AcquireOutcome::Busy),
+        acquires_timed_out: lock.acquires(AcquireOutcome::TimedOut),
+        acquires_failed: lock.acquires(AcquireOutcome::Failed),
+        acquires_cancelled: lock.acquires(AcquireOutcome::Cancelled),
+        losses_by: by_reason(|reason| lock.losses_by(reason)),
+        reserved: [0; 8],
+    }
+}
+
+fn by_reason(count: impl Fn(LossReason) -> u64) -> [u64; 16] {
     let mut losses_by = [0; 16];
     for reason in LossReason::ALL {
-        losses_by[zklock_reason::of(*reason) as usize] += stats.losses_by(*reason);
+        losses_by[zklock_reason::of(*reason) as usize] += count(*reason);
     }
+    losses_by
+}
+
+fn counted(client: &blocking::Client) -> zklock_stats {
+    let stats = client.stats();
     zklock_stats {
         sessions: stats.sessions,
         session_id: client.session_id().map_or(0, unsigned),
@@ -114,7 +189,7 @@ fn counted(client: &blocking::Client) -> zklock_stats {
         acquires_failed: stats.acquires(AcquireOutcome::Failed),
         acquires_cancelled: stats.acquires(AcquireOutcome::Cancelled),
         losses: stats.losses,
-        losses_by,
+        losses_by: by_reason(|reason| stats.losses_by(reason)),
         reserved: [0; 4],
     }
 }
@@ -180,8 +255,8 @@ export! {
     ///     if (length <= sizeof page) fwrite(page, 1, length, out);
     ///
     /// Names of metrics and labels do not change from version to version, but later versions may add
-    /// some. Each text is about one client. Do not join the texts of two clients: every name would then
-    /// occur twice, which Prometheus refuses.
+    /// some. Each text is about one client. For several clients use zklock_prometheus: in two texts on
+    /// one page every name would occur twice, which Prometheus refuses.
     ///
     /// @param client the client. If it has not connected yet, all counts are 0.
     /// @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
@@ -199,6 +274,51 @@ export! {
         let length = out("length", length)?;
         let room = outs("buffer", buffer.cast::<u8>(), size)?;
         let page = Client::table().find(client)?.inner().stats().to_prometheus();
+        room.set(page.as_bytes());
+        length.set(page.len());
+    }
+
+    /// Gets the figures of several clients as one text for Prometheus. It is like
+    /// zklock_client_prometheus, but each client has a name as the label "client". It sends no request.
+    ///
+    ///     zklock_client *const clients[] = {orders, billing};
+    ///     const char *const names[] = {"orders", "billing"};
+    ///     static char page[32768];
+    ///     size_t length;
+    ///
+    ///     if (zklock_prometheus(clients, names, 2, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///     if (length <= sizeof page) fwrite(page, 1, length, out);
+    ///
+    /// @param clients the clients.
+    /// @param names a name for each client. No two may be equal.
+    /// @param count the number of clients, at least 1.
+    /// @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
+    ///         may be NULL if size is 0.
+    /// @param size the size of the buffer in bytes.
+    /// @param[out] length the length of the whole text in bytes, even if it does not fit.
+    /// @return ZKLOCK_OK.
+    pub fn zklock_prometheus(
+        clients: *const *mut zklock_client,
+        names: *const *const c_char,
+        count: usize,
+        buffer: *mut c_void,
+        size: usize,
+        length: *mut usize,
+    ) -> zklock_status {
+        let length = out("length", length)?;
+        let room = outs("buffer", buffer.cast::<u8>(), size)?;
+        let (clients, names) = (array("clients", clients, count)?, array("names", names, count)?);
+        if count == 0 {
+            return Err(Failure::argument("count is 0: give one client at least"));
+        }
+        let mut stats = BTreeMap::new();
+        for (client, name) in clients.iter().zip(names) {
+            let name = text("names", *name)?;
+            if stats.insert(name, Client::table().find(*client)?.inner().stats()).is_some() {
+                return Err(Failure::argument(format!("names has {name:?} twice: give each client its own")));
+            }
+        }
+        let page = prometheus_text(&stats);
         room.set(page.as_bytes());
         length.set(page.len());
     }

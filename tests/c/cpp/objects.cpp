@@ -180,6 +180,23 @@ TEST(a_loss_is_told_in_every_way) {
     THROWS(moved.release(), zklock::lost_error, ZKLOCK_LOST);
 }
 
+TEST(a_named_lock_and_several_clients_have_figures_of_their_own) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const auto lock = client.mutex(fresh_path(), zklock::lock_options().figures("report"));
+    {
+        const auto hold = lock.acquire();
+        const zklock::lock_stats held = client.lock_stats("report");
+        CHECK(held.held == 1 && held.waiting == 0 && held.acquires.granted == 1);
+        CHECK(held.losses_by(zklock::reason::node_deleted) == 0);
+    }
+    CHECK(client.lock_stats("report").held == 0 && client.lock_stats("report").oldest_hold == 0ms);
+    CHECK(other.lock_stats("report").acquires.granted == 0);
+    THROWS(client.mutex(fresh_path(), zklock::lock_options().figures("")), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    const std::string page = zklock::prometheus({{"orders", &client}, {"billing", &other}});
+    CHECK(page.find("\nzklock_grants_total{client=\"orders\"} 1\n") != std::string::npos);
+    CHECK(page.find("\nzklock_grants_total{client=\"billing\"} 0\n") != std::string::npos);
+}
+
 TEST(a_callback_that_destroys_its_hold_lives_to_its_end) {
     struct last_words {
         std::atomic<bool> *dead;

@@ -49,7 +49,7 @@ def caller(matrix, function):
         what, detail = matrix.kind(parameter)
         if what == "callback":
             given.append(f"values[{at}].pointer ? on_{detail} : NULL")
-        elif what in ("handle", "text", "array", "locks", "context", "out", "room"):
+        elif what in ("handle", "text", "array", "locks", "clients", "names", "context", "out", "room"):
             given.append(f"values[{at}].pointer")
         else:
             given.append(f"({parameter.type})values[{at}].number")

@@ -339,6 +339,21 @@ static void *array_of_locks(locks wrong, int is_forked) {
     return array;
 }
 
+/* Two clients, or a client and something else. */
+static void *array_of_clients(source second, int is_forked) {
+    static void *array[3];
+    array[0] = client;
+    array[1] = is_forked || second == LIVE ? other_client : second == NULL_POINTER ? NULL : in_state(second, CLIENT);
+    return array;
+}
+
+/* Names for two clients, the second of which may be wrong. */
+static void *array_of_names(int64_t second) {
+    static const char *const seconds[] = {"billing", "orders", "\377", NULL}, *array[3] = {"orders"};
+    array[1] = seconds[second];
+    return (void *)array;
+}
+
 static char *file(const char *variable) {
     char *name = getenv(variable);
     if (!name) failed(__FILE__, __LINE__, "%s names a file: tests/c/misuse/run makes it", variable);
@@ -381,6 +396,8 @@ value value_of(argument argument, int is_forked) {
         value.pointer = (char *)(uintptr_t)NAMED_PATH "/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-0000000001";
         break;
     case LOCKS: value.pointer = array_of_locks((locks)argument.number, is_forked); break;
+    case CLIENTS: value.pointer = array_of_clients((source)argument.number, is_forked); break;
+    case NAMES: value.pointer = array_of_names(argument.number); break;
     case PEM: value.pointer = file("ZKLOCK_PEM"); break;
     case PEM_KEY: value.pointer = file("ZKLOCK_PEM_KEY"); break;
     case CREDENTIALS: value.pointer = file("ZKLOCK_CREDENTIALS"); break;

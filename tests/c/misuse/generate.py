@@ -82,6 +82,7 @@ TEXTS = {
     "hosts": ("HOSTS", ["", ",", "localhost:", "localhost:99999", "localhost:port", "localhost:2181/a//b"]),
     "path": ("PATH", ["", "locks", "//", "/a//b", "/a/", "/a/./b", "/a/../b", r"/a\001b"]),
     "identity": ("TEXT", ["x" * 1025]),
+    "name": ("TEXT", ["", "x" * 129, r"a\001b"]),
     "authorities": ("PEM", NOT_PEM),
     "certificate": ("PEM", NOT_PEM),
     "key": ("PEM_KEY", NOT_PEM),
@@ -127,12 +128,16 @@ class Matrix:
         """The kind of argument for the type of a parameter, as (what, detail). Every type needs a rule here."""
         if parameter.type == "zklock_lock *const *":
             return "locks", None
+        if parameter.type == "zklock_client *const *":
+            return "clients", None
+        if (parameter.type, parameter.name) == ("const char *const *", "names"):
+            return "names", None
         match = re.fullmatch(r"(const )?(\w+) ?(\**)", parameter.type)
         is_const, base, stars = bool(match[1]), match[2], len(match[3])
         if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions"), ("zklock_bucket", "buckets")):
             return "room", base
         if parameter.is_out:
-            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event", "zklock_stats")
+            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event", "zklock_stats", "zklock_lock_stats")
             known = known or base in self.header.enums
             pointer = base == "char" or base in self.header.structs
             if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:
@@ -186,7 +191,8 @@ class Matrix:
             return "NUMBER", next(iter(self.header.enums[detail].values()))
         simple = {
             "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000), "needs": ("NUMBER", 0),
-            "flags": ("NUMBER", 0), "truth": ("NUMBER", 1), "locks": ("LOCKS", "GOOD_LOCKS"), "room": ("ROOM", 0), "size": ("NUMBER", 64),
+            "flags": ("NUMBER", 0), "truth": ("NUMBER", 1), "locks": ("LOCKS", "GOOD_LOCKS"), "clients": ("CLIENTS", "LIVE"), "names": ("NAMES", 0),
+            "room": ("ROOM", 0), "size": ("NUMBER", 64),
         }
         return simple[what]
 
@@ -339,6 +345,20 @@ class Matrix:
         yield "one_is_twice", ("LOCKS", "ONE_IS_TWICE"), "ZKLOCK_OK" if once else "ZKLOCK_INVALID_ARGUMENT"
         for wrong in ("ONE_IS_FREED", "ONE_IS_A_HOLD"):
             yield wrong.lower(), ("LOCKS", wrong), "ZKLOCK_INVALID_HANDLE"
+
+    def of_clients(self, function, parameter, _):
+        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
+        yield "one is NULL", ("CLIENTS", "NULL_POINTER"), "ZKLOCK_INVALID_ARGUMENT"
+        yield "one is closed", ("CLIENTS", "CLOSED"), "ZKLOCK_OK"
+        for wrong in ("FREED", "OTHER_AGE"):
+            yield f"one is {wrong.lower()}", ("CLIENTS", wrong), "ZKLOCK_INVALID_HANDLE"
+
+    def of_names(self, function, parameter, _):
+        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
+        for second, wrong in enumerate(("one twice", "one is not UTF-8", "one is NULL"), 1):
+            yield wrong, ("NAMES", second), "ZKLOCK_INVALID_ARGUMENT"
 
     def of_timeout(self, function, _parameter, _):
         if function.name not in WAITS:

@@ -35,6 +35,8 @@ typedef enum {
     ACCESS_LIST,
     WRITES, /* one of `arrays` */
     LOCKS, /* two, and NULL; with what is wrong with them */
+    CLIENTS, /* two, and NULL; or the kind of the second */
+    NAMES, /* two, and NULL; with the second */
     CALLBACK,
     CONTEXT,
     OUTPUT,

@@ -95,6 +95,7 @@ static void call(caller *caller, const cell *cell) {
     unsigned char blocks[ARGUMENTS_AT_MOST][BLOCK_BYTES] __attribute__((aligned(16))) = {{0}};
     char room[ROOM_BYTES] __attribute__((aligned(16)));
     void *locks[] = {any_handle(caller, LOCK), any_handle(caller, LOCK), NULL};
+    void *clients[] = {any_handle(caller, CLIENT), any_handle(caller, CLIENT), NULL};
     value values[ARGUMENTS_AT_MOST] = {{NULL, 0}};
     for (size_t at = 0; at < cell->arguments_count; at++) {
         argument argument = cell->arguments[at];
@@ -107,6 +108,8 @@ static void call(caller *caller, const cell *cell) {
             values[at].pointer = blocks[at];
         } else if (argument.from == LOCKS) {
             values[at].pointer = locks;
+        } else if (argument.from == CLIENTS) {
+            values[at].pointer = clients;
         } else if (argument.from == ROOM) {
             values[at].pointer = room;
         } else {

@@ -46,4 +46,48 @@ TEST(what_does_not_fit_is_left_out_and_its_length_is_told) {
     free_all(NULL, lock, client);
 }
 
+TEST(a_named_lock_has_figures_of_its_own) {
+    zklock_client *client = new_client();
+    zklock_lock_options *options;
+    zklock_lock *lock;
+    zklock_lock_stats report, none;
+    memset(&none, 0, sizeof none);
+    memset(&report, 0x7f, sizeof report);
+    OK(zklock_client_lock_stats(client, "report", &report));
+    CHECK(!memcmp(&report, &none, sizeof none));
+    OK(zklock_lock_options_new(&options));
+    OK(zklock_lock_options_set_figures(options, "report"));
+    OK(zklock_mutex_new(client, fresh_path(), options, &lock));
+    zklock_lock_options_free(options);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    sleep_ms(2);
+    OK(zklock_client_lock_stats(client, "report", &report));
+    CHECK(report.held == 1 && report.waiting == 0 && report.oldest_hold > 0 && report.acquires_granted == 1);
+    give_back(hold);
+    OK(zklock_client_lock_stats(client, "report", &report));
+    report.acquires_granted -= 1;
+    CHECK(!memcmp(&report, &none, sizeof none));
+    free_all(NULL, lock, client);
+}
+
+TEST(a_text_of_several_clients_has_each_metric_once) {
+    zklock_client *clients[] = {new_client(), new_client()};
+    const char *names[] = {"orders", "billing"};
+    char *page = NULL, *first;
+    size_t length, again;
+    OK(zklock_prometheus(clients, names, 2, NULL, 0, &length));
+    CHECK(page = calloc(1, length + 1));
+    OK(zklock_prometheus(clients, names, 2, page, length, &again));
+    CHECK(again == length && strlen(page) == length);
+    CHECK(strstr(page, "\nzklock_sessions_total{client=\"orders\"} 1\n"));
+    CHECK(strstr(page, "\nzklock_sessions_total{client=\"billing\"} 1\n"));
+    CHECK((first = strstr(page, "# TYPE zklock_sessions_total ")) && !strstr(first + 1, "# TYPE zklock_sessions_total "));
+    names[1] = "orders";
+    IS(zklock_prometheus(clients, names, 2, NULL, 0, &length), ZKLOCK_INVALID_ARGUMENT);
+    CHECK(strstr(zklock_last_error(), "twice"));
+    free(page);
+    zklock_client_free(clients[0]);
+    zklock_client_free(clients[1]);
+}
+
 TEST_MAIN(STANDALONE)
