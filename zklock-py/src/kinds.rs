@@ -11,6 +11,7 @@ use crate::guest::number;
 use crate::guest::value;
 use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
 use pyo3::prelude::*;
+use pyo3::types::PyMapping;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
@@ -38,6 +39,10 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 /// one. With more, or with ``linger``, threads and tasks pass the lock on without a request, as long as nobody else
 /// waits. All grants on one node have the same token, so the resource that the lock guards must accept a token equal to
 /// the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
+///
+/// ``figures`` is a name under which ``stats`` counts the lock by itself, such as ``"report"``. Locks with the same name are
+/// counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. In a
+/// set or a choice, only its own name has an effect.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     /// Dropped first, here and elsewhere: without it nothing is reported, and then the client may be closed.
@@ -87,9 +92,11 @@ impl BaseClient {
         spec: Result<LockSpec, Error>,
         change: impl FnOnce(LockSpec) -> PyResult<LockSpec>,
         timeout: Option<f64>,
+        figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let client = slf.get();
         let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
+        let spec = if let Some(name) = figures { spec.figures(name) } else { spec };
         client.face.lock(slf.py(), LockInner::new(slf.py(), &client.inner, &spec, timeout)?)
     }
 }
@@ -115,7 +122,7 @@ impl BaseClient {
     /// It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``dialect`` says how its nodes are named:
     /// ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` to share that of
     /// ZooKeeper's own ``WriteLock``.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn mutex(
         slf: &Bound<'_, Self>,
@@ -127,9 +134,10 @@ impl BaseClient {
         watching: &str,
         linger: Option<f64>,
         local_turns: i64,
+        figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
-        Self::made(slf, LockSpec::mutex(path), |spec| options.given_to(slf.py(), spec), timeout)
+        Self::made(slf, LockSpec::mutex(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
     }
 
     /// The read side of the read/write lock at ``path``: several readers can hold it at once.
@@ -143,7 +151,7 @@ impl BaseClient {
     /// Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. A
     /// writer's token is larger than those of earlier readers, and a reader's token is larger than those of earlier
     /// writers. Among readers that hold the lock together, the order of tokens means nothing.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn read(
         slf: &Bound<'_, Self>,
@@ -155,9 +163,10 @@ impl BaseClient {
         watching: &str,
         linger: Option<f64>,
         local_turns: i64,
+        figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
-        Self::made(slf, LockSpec::read(path), |spec| options.given_to(slf.py(), spec), timeout)
+        Self::made(slf, LockSpec::read(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
     }
 
     /// The write side of the read/write lock at ``path``: one writer at a time, and no readers.
@@ -175,7 +184,7 @@ impl BaseClient {
     /// A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
     /// that acquired it has to wait for the read side, like all others. Readers that come later do not starve a waiting
     /// writer.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn write(
         slf: &Bound<'_, Self>,
@@ -187,9 +196,10 @@ impl BaseClient {
         watching: &str,
         linger: Option<f64>,
         local_turns: i64,
+        figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
-        Self::made(slf, LockSpec::write(path), |spec| options.given_to(slf.py(), spec), timeout)
+        Self::made(slf, LockSpec::write(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
     }
 
     /// The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
@@ -206,7 +216,7 @@ impl BaseClient {
     ///
     /// It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
     /// ``InterProcessSemaphoreMutex``.
-    #[pyo3(signature = (path, limit, *, permits=1, limit_at=None, timeout=None, foreign="refuse", watching="nearest"))]
+    #[pyo3(signature = (path, limit, *, permits=1, limit_at=None, timeout=None, foreign="refuse", watching="nearest", figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn semaphore(
         slf: &Bound<'_, Self>,
@@ -217,6 +227,7 @@ impl BaseClient {
         timeout: Option<f64>,
         foreign: &str,
         watching: &str,
+        figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
         let (limit, permits) = (number::count(py, "limit", limit)?, number::count(py, "permits", permits)?);
@@ -227,7 +238,7 @@ impl BaseClient {
                 None => spec,
             })
         };
-        Self::made(slf, LockSpec::semaphore(path, limit), options, timeout)
+        Self::made(slf, LockSpec::semaphore(path, limit), options, timeout, figures)
     }
 
     /// The election at ``path``: one leads, the others stand by.
@@ -238,7 +249,7 @@ impl BaseClient {
     ///
     /// To campaign, acquire it. To resign, release it. ``Lock.observe`` reports the leader. It shares a queue with
     /// Curator's ``LeaderLatch``.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, foreign="refuse", watching="nearest"))]
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, foreign="refuse", watching="nearest", figures=None))]
     fn election(
         slf: &Bound<'_, Self>,
         path: &str,
@@ -246,9 +257,10 @@ impl BaseClient {
         reentrant: bool,
         foreign: &str,
         watching: &str,
+        figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let options = |spec: LockSpec| queued(slf.py(), spec.reentrant(reentrant), foreign, watching);
-        Self::made(slf, LockSpec::election(path), options, timeout)
+        Self::made(slf, LockSpec::election(path), options, timeout, figures)
     }
 
     /// The exclusive lock at ``path``: a single node that exists or not, for jobs that are tried once.
@@ -260,14 +272,15 @@ impl BaseClient {
     ///
     /// There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait
     /// in order, use a mutex.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false))]
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, figures=None))]
     fn exclusive(
         slf: &Bound<'_, Self>,
         path: &str,
         timeout: Option<f64>,
         reentrant: bool,
+        figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, LockSpec::exclusive(path), |spec| Ok(spec.reentrant(reentrant)), timeout)
+        Self::made(slf, LockSpec::exclusive(path), |spec| Ok(spec.reentrant(reentrant)), timeout, figures)
     }
 
     /// A set of these locks, which are acquired and released together: all or none.
@@ -281,15 +294,16 @@ impl BaseClient {
     /// mutexes, read and write sides, semaphores and elections of this client. A lock that is named twice is in the set once,
     /// but no two different locks may have the same path. Each lock keeps its own options, except that ``timeout`` and
     /// ``reentrant`` are those of the set.
-    #[pyo3(signature = (locks, *, timeout=None, reentrant=false))]
+    #[pyo3(signature = (locks, *, timeout=None, reentrant=false, figures=None))]
     fn all(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
         timeout: Option<f64>,
         reentrant: bool,
+        figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let spec = slf.get().inner.core.all_of(&locks_of(locks)?);
-        Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
+        Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout, figures)
     }
 
     /// A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
@@ -304,10 +318,15 @@ impl BaseClient {
     /// named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
     /// may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
     /// lock that the caller already holds counts as busy, unless it is reentrant.
-    #[pyo3(signature = (locks, *, timeout=None))]
-    fn any(slf: &Bound<'_, Self>, locks: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (locks, *, timeout=None, figures=None))]
+    fn any(
+        slf: &Bound<'_, Self>,
+        locks: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+        figures: Option<&str>,
+    ) -> PyResult<Py<PyAny>> {
         let spec = slf.get().inner.core.any_of(&locks_of(locks)?);
-        Self::made(slf, spec, Ok, timeout)
+        Self::made(slf, spec, Ok, timeout, figures)
     }
 
     /// The barrier at ``path``: while it is set, callers of ``wait`` wait.
@@ -351,7 +370,11 @@ impl BaseClient {
     /// (0, 0)
     ///
     /// ``acquires`` counts acquires by outcome, and there are histograms of how long they waited. For a client that has not
-    /// connected yet, everything is zero.
+    /// connected yet, everything is zero. ``locks`` has the figures of locks that were made with ``figures``, by that name:
+    ///
+    /// >>> with zk.mutex("/locks/doc", figures="report"):
+    /// ...     zk.stats().locks["report"].held
+    /// 1
     fn stats(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         value::stats(py, self.inner.core.stats())
     }
@@ -364,8 +387,8 @@ impl BaseClient {
     /// True
     ///
     /// Names of metrics and labels do not change from version to version, but later versions may add some. Each text is
-    /// about one client. Do not join the texts of two clients: every name would occur twice, which Prometheus refuses. It
-    /// sends no request.
+    /// about one client. For several clients use ``prometheus_text``: in two texts on one page every name would occur
+    /// twice, which Prometheus refuses. It sends no request.
     fn prometheus(&self) -> String {
         self.inner.core.stats().to_prometheus()
     }
@@ -459,6 +482,21 @@ fn describe(inner: &ClientInner, class: &str) -> String {
         }
     };
     format!("<zklock.{class} {:?} {state}>", inner.hosts)
+}
+
+/// The figures of several clients as one text for Prometheus, as ``Client.prometheus`` gives it for one. Each client has the
+/// key that it is given with as the label ``client``.
+///
+/// >>> page = zklock.prometheus_text({"orders": zk})
+/// >>> 'zklock_acquires_total{client="orders",outcome="timed_out"} 0' in page.splitlines()
+/// True
+///
+/// It sends no request.
+#[pyfunction]
+pub(crate) fn prometheus_text(clients: &Bound<'_, PyMapping>) -> PyResult<String> {
+    let clients: Vec<(String, PyRef<'_, BaseClient>)> = clients.items()?.extract()?;
+    let stats = clients.iter().map(|(name, client)| (name.as_str(), client.inner.core.stats()));
+    Ok(zklock_core::prometheus_text(&stats.collect()))
 }
 
 /// The options of a mutex, and of both sides of a read/write lock, with their Python names.

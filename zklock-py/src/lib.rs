@@ -68,6 +68,7 @@ mod _zklock {
         fence::fence_sql,
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::{AsyncHold, BaseHold, Hold},
+        kinds::prometheus_text,
         lock::{AsyncLock, Lock},
         loss::Loss,
         observer::{AsyncObserver, Observer},

@@ -12,6 +12,7 @@ import pytest
 
 import zklock
 import zklock.fence
+import zklock.prometheus
 
 NATIVE = (types.MethodDescriptorType, types.GetSetDescriptorType)
 OWN = (types.FunctionType, property, classmethod, staticmethod)
@@ -22,7 +23,7 @@ def documented(module: types.ModuleType) -> typing.Iterator[tuple[str, object]]:
     yield module.__name__, module
     for name in module.__all__:
         value = getattr(module, name)
-        if inspect.isfunction(value):
+        if inspect.isfunction(value) or inspect.isbuiltin(value):
             yield name, value
         if not inspect.isclass(value):
             continue
@@ -51,7 +52,7 @@ def runs(text: str, name: str, names: dict[str, typing.Any]) -> None:
 
 
 KINDS = ("mutex", "read", "write", "semaphore", "election", "exclusive", "all", "any")
-DOCUMENTED = {**dict(documented(zklock)), **dict(documented(zklock.fence))}
+DOCUMENTED = {**dict(documented(zklock)), **dict(documented(zklock.fence)), **dict(documented(zklock.prometheus))}
 EXAMPLES = has_examples(DOCUMENTED)
 
 

@@ -14,6 +14,7 @@ import threading
 import typing
 
 import zklock
+import zklock.prometheus
 
 if typing.TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -29,6 +30,14 @@ def client() -> None:
     assert_type(zk.stats().losses_by["node_deleted"], int)
     assert_type(zk.stats().acquire_wait, zklock.Histogram)
     assert_type(zk.prometheus(), str)
+    assert_type(zklock.prometheus_text({"orders": zk, "billing": zk.aio}), str)
+    zklock.prometheus_text(zk)  # type: ignore[arg-type]
+    assert_type(zk.stats().locks["report"].oldest_hold, typing.Optional[float])
+    zk.mutex("/locks/a", figures="report")
+    zk.mutex("/locks/a", figures=1)  # type: ignore[arg-type]
+    zklock.prometheus.Collector(zk)
+    zklock.prometheus.Collector({"orders": zk, "billing": zk.aio})
+    zklock.prometheus.Collector([zk])  # type: ignore[arg-type]
     assert_type(zk.session_id, typing.Optional[int])
     assert_type(zk.session_timeout, typing.Optional[float])
     with zk as entered:

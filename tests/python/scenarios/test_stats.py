@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 import typing
 
+import pytest
 from ground import Ground
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from scenes import SOON, eventually, lose
 
 import zklock
+import zklock.prometheus
 
 
 def samples(page: str) -> dict[tuple[str, str], float]:
-    """The values by name and by their only label, as Prometheus would parse them."""
+    """The values by name and by their labels, as Prometheus would parse them."""
     read: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families(page):
         assert family.documentation and family.type in ("counter", "gauge", "histogram")
         for sample in family.samples:
-            read[sample.name, "".join(sample.labels.values())] = sample.value
+            read[sample.name, "".join(value for _, value in sorted(sample.labels.items()))] = sample.value
     return read
 
 
@@ -51,3 +54,65 @@ def test_a_client_that_has_not_connected_has_counted_nothing(hosts: str) -> None
     assert set(samples(client.prometheus()).values()) == {0.0}
     numbers: typing.Iterable[int] = client.stats().acquires.values()
     assert not any(numbers)
+
+
+def test_a_named_lock_has_figures_of_its_own(zk: zklock.Client, path: str) -> None:
+    assert zk.stats().locks == {}
+    with zk.mutex(path, figures="report"):
+        report = zk.stats().locks["report"]
+        assert (report.held, report.waiting) == (1, 0) and report.oldest_hold is not None
+    report = zk.stats().locks["report"]
+    assert report.oldest_hold is None and report.acquires["granted"] == report.hold_time.counted == 1
+    assert set(report.losses_by) == set(zk.stats().losses_by)
+    assert 'zklock_lock_acquires_total{lock="report",outcome="granted"} 1' in zk.prometheus().splitlines()
+
+
+def test_every_kind_takes_a_name(zk: zklock.Client, path: str) -> None:
+    one, two = zk.mutex(path + "-1"), zk.mutex(path + "-2")
+    locks = {
+        "mutex": zk.mutex(path, figures="mutex"),
+        "read": zk.read(path, figures="read"),
+        "write": zk.write(path, figures="write"),
+        "semaphore": zk.semaphore(path + "-3", 2, figures="semaphore"),
+        "election": zk.election(path + "-4", figures="election"),
+        "exclusive": zk.exclusive(path + "-5", figures="exclusive"),
+        "all": zk.all([one, two], figures="all"),
+        "any": zk.any([one, two], figures="any"),
+    }
+    for lock in locks.values():
+        with lock:
+            pass
+    granted = {name: figures.acquires["granted"] for name, figures in zk.stats().locks.items()}
+    assert granted == dict.fromkeys(locks, 1)
+    with pytest.raises(zklock.InvalidInput, match="figures"):
+        zk.mutex(path, figures="")
+
+
+def test_a_collector_has_the_figures_of_one_client(zk: zklock.Client, path: str) -> None:
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(zklock.prometheus.Collector(zk))
+    with zk.mutex(path, figures="report"):
+        held = registry.get_sample_value("zklock_lock_held", {"lock": "report"})
+    assert held == 1 and registry.get_sample_value("zklock_lock_held", {"lock": "report"}) == 0
+    # Written and read once more, it is what the client itself writes, but for the order of labels.
+    again = generate_latest(registry).decode()
+    assert samples(again) == samples(zk.prometheus())
+    with pytest.raises(ValueError, match="zklock"):
+        registry.register(zklock.prometheus.Collector(zk))
+
+
+def test_a_collector_tells_several_clients_apart(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    registry = CollectorRegistry(auto_describe=True)
+    clients: dict[str, zklock.Client | zklock.AsyncClient] = {"orders": zk, "billing": other.aio}
+    registry.register(zklock.prometheus.Collector(clients))
+    with zk.mutex(path):
+        pass
+    value = registry.get_sample_value
+    assert value("zklock_grants_total", {"client": "orders"}) == 1
+    assert value("zklock_grants_total", {"client": "billing"}) == 0
+    page = zklock.prometheus_text(clients)
+    assert page.count("# TYPE zklock_grants_total ") == 1
+    untyped: typing.Any = zklock.prometheus_text
+    for wrong in ({"orders": 7}, {7: zk}, [zk], None):
+        with pytest.raises(TypeError):
+            untyped(wrong)

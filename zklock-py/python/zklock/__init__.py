@@ -39,7 +39,7 @@ from ._errors import (
     Uncertain,
     Unreachable,
 )
-from ._values import ConnectionState, Contender, Histogram, HoldState, LossReason, NodeData, Stats
+from ._values import ConnectionState, Contender, Histogram, HoldState, LockStats, LossReason, NodeData, Stats
 from ._zklock import (
     AsyncBarrier,
     AsyncClient,
@@ -67,6 +67,7 @@ from ._zklock import (
     Tls,
     Wanted,
     __version__,
+    prometheus_text,
 )
 
 __all__ = [
@@ -101,6 +102,7 @@ __all__ = [
     "Kerberos",
     "Lock",
     "LockLost",
+    "LockStats",
     "Loss",
     "LossReason",
     "Member",
@@ -120,6 +122,7 @@ __all__ = [
     "Unreachable",
     "Wanted",
     "__version__",
+    "prometheus_text",
 ]
 
 

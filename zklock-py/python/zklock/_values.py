@@ -56,6 +56,25 @@ class Histogram(typing.NamedTuple):
     """For each bucket, its upper bound, and how many values are not larger than that. The last bound is infinite."""
 
 
+class LockStats(typing.NamedTuple):
+    """What the locks that were made with one name as ``figures`` have done in a client, and what they do now. See ``Stats``."""
+
+    held: int
+    """Grants that are held now. A reentrant owner has one, however often it acquires, and a lost hold is not held."""
+    waiting: int
+    """Calls that wait for the lock now."""
+    oldest_hold: typing.Optional[float]
+    """How many seconds ago the oldest grant that is held now was given. ``None`` if nothing is held."""
+    acquires: dict[str, int]
+    """Calls to acquire these locks, by outcome, as in ``Stats``."""
+    losses_by: dict[str, int]
+    """Holds lost, by reason, as in ``Stats``."""
+    acquire_wait: Histogram
+    """Seconds from a call to acquire such a lock until it had a hold."""
+    hold_time: Histogram
+    """Seconds from a grant to its release or loss, counted when the hold is released."""
+
+
 class Stats(typing.NamedTuple):
     """What a client has done so far, and what it still has to clean up. See ``Client.stats``."""
 
@@ -81,6 +100,8 @@ class Stats(typing.NamedTuple):
     """Seconds from a heartbeat to its answer. There are heartbeats only while something is held."""
     queue_length: Histogram
     """How many contenders were ahead of a node in its queue just after it was created."""
+    locks: dict[str, LockStats]
+    """The figures of locks that were made with ``figures``, by that name."""
 
 
 class NodeData(typing.NamedTuple):

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
@@ -43,6 +43,7 @@ __all__ = [
     "Wanted",
     "__version__",
     "fence_sql",
+    "prometheus_text",
 ]
 
 __version__: Final[str]
@@ -101,6 +102,10 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
     one. With more, or with ``linger``, threads and tasks pass the lock on without a request, as long as nobody else
     waits. All grants on one node have the same token, so the resource that the lock guards must accept a token equal to
     the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
+
+    ``figures`` is a name under which ``stats`` counts the lock by itself, such as ``"report"``. Locks with the same name are
+    counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. In a
+    set or a choice, only its own name has an effect.
     """
     def mutex(
         self,
@@ -113,6 +118,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         watching: _Watching = "nearest",
         linger: float | None = None,
         local_turns: int = 1,
+        figures: str | None = None,
     ) -> _AnyLock:
         """The mutex at ``path``: one holder at a time, in order of arrival.
 
@@ -145,6 +151,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         watching: _Watching = "nearest",
         linger: float | None = None,
         local_turns: int = 1,
+        figures: str | None = None,
     ) -> _AnyLock:
         """The read side of the read/write lock at ``path``: several readers can hold it at once.
 
@@ -169,6 +176,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         watching: _Watching = "nearest",
         linger: float | None = None,
         local_turns: int = 1,
+        figures: str | None = None,
     ) -> _AnyLock:
         """The write side of the read/write lock at ``path``: one writer at a time, and no readers.
 
@@ -196,6 +204,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         timeout: float | None = None,
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
+        figures: str | None = None,
     ) -> _AnyLock:
         """The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
 
@@ -220,6 +229,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         reentrant: bool = False,
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
+        figures: str | None = None,
     ) -> _AnyLock:
         """The election at ``path``: one leads, the others stand by.
 
@@ -230,7 +240,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         To campaign, acquire it. To resign, release it. ``Lock.observe`` reports the leader. It shares a queue with
         Curator's ``LeaderLatch``.
         """
-    def exclusive(self, path: str, *, timeout: float | None = None, reentrant: bool = False) -> _AnyLock:
+    def exclusive(
+        self, path: str, *, timeout: float | None = None, reentrant: bool = False, figures: str | None = None
+    ) -> _AnyLock:
         """The exclusive lock at ``path``: a single node that exists or not, for jobs that are tried once.
 
         >>> job = zk.exclusive("/locks/doc", timeout=0)
@@ -241,7 +253,14 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait
         in order, use a mutex.
         """
-    def all(self, locks: Iterable[_BaseLock], *, timeout: float | None = None, reentrant: bool = False) -> _AnyLock:
+    def all(
+        self,
+        locks: Iterable[_BaseLock],
+        *,
+        timeout: float | None = None,
+        reentrant: bool = False,
+        figures: str | None = None,
+    ) -> _AnyLock:
         """A set of these locks, which are acquired and released together: all or none.
 
         >>> both = zk.all([zk.mutex("/locks/doc"), zk.write("/locks/doc-too")], timeout=5)
@@ -254,7 +273,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         but no two different locks may have the same path. Each lock keeps its own options, except that ``timeout`` and
         ``reentrant`` are those of the set.
         """
-    def any(self, locks: Iterable[_BaseLock], *, timeout: float | None = None) -> _AnyLock:
+    def any(
+        self, locks: Iterable[_BaseLock], *, timeout: float | None = None, figures: str | None = None
+    ) -> _AnyLock:
         """A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
 
         >>> jobs = [zk.mutex("/jobs/doc-1"), zk.mutex("/jobs/doc-2")]
@@ -298,7 +319,11 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         (0, 0)
 
         ``acquires`` counts acquires by outcome, and there are histograms of how long they waited. For a client that has not
-        connected yet, everything is zero.
+        connected yet, everything is zero. ``locks`` has the figures of locks that were made with ``figures``, by that name:
+
+        >>> with zk.mutex("/locks/doc", figures="report"):
+        ...     zk.stats().locks["report"].held
+        1
         """
     def prometheus(self) -> str:
         """All the figures of ``stats`` as text for Prometheus. It has Prometheus' format 0.0.4: serve it as ``text/plain;
@@ -309,8 +334,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         True
 
         Names of metrics and labels do not change from version to version, but later versions may add some. Each text is
-        about one client. Do not join the texts of two clients: every name would occur twice, which Prometheus refuses. It
-        sends no request.
+        about one client. For several clients use ``prometheus_text``: in two texts on one page every name would occur
+        twice, which Prometheus refuses. It sends no request.
         """
     @property
     def connection_state(self) -> ConnectionState | None:
@@ -1679,3 +1704,4 @@ class Injected:
         """
 
 def fence_sql(dialect: str) -> tuple[str, str, str] | None: ...
+def prometheus_text(clients: Mapping[str, Client | AsyncClient]) -> str: ...

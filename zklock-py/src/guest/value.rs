@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};
 use std::time::UNIX_EPOCH;
 use zklock_core::{
-    AcquireOutcome, Committed, ConnectionState, Histogram, HoldState, LossReason, NodeData, QueuedContender,
-    Stats,
+    AcquireOutcome, Committed, ConnectionState, Histogram, HoldState, LockStats, LossReason, NodeData,
+    QueuedContender, Stats,
 };
 use zklock_testkit::Session;
 
@@ -43,6 +43,7 @@ struct Classes {
     reasons: Members<LossReason>,
     connection_states: Members<ConnectionState>,
     histogram: Named,
+    lock_stats: Named,
     stats: Named,
     contender: Named,
     node_data: Named,
@@ -57,6 +58,7 @@ impl Classes {
             reasons: Members::load(&module)?,
             connection_states: Members::load(&module)?,
             histogram: Named::load(&module, "Histogram", HISTOGRAM)?,
+            lock_stats: Named::load(&module, "LockStats", LOCK_STATS)?,
             stats: Named::load(&module, "Stats", STATS)?,
             contender: Named::load(&module, "Contender", CONTENDER)?,
             node_data: Named::load(&module, "NodeData", NODE_DATA)?,
@@ -95,36 +97,57 @@ named_tuple! {
 }
 
 named_tuple! {
+    fn lock_stats(py, lock: LockStats) -> LOCK_STATS {
+        held: lock.held,
+        waiting: lock.waiting,
+        oldest_hold: lock.oldest_hold.map(|age| age.as_secs_f64()),
+        acquires: acquires(py, |outcome| lock.acquires(outcome))?,
+        losses_by: losses_by(py, |reason| lock.losses_by(reason))?,
+        acquire_wait: histogram(py, lock.acquire_wait)?,
+        hold_time: histogram(py, lock.hold_time)?,
+    }
+}
+
+named_tuple! {
     fn stats(py, stats: Stats) -> STATS {
         sessions: stats.sessions,
         grants: stats.grants,
         losses: stats.losses,
         owed: stats.owed,
         reconnects: stats.reconnects,
-        acquires: acquires(py, &stats)?,
-        losses_by: losses_by(py, &stats)?,
+        acquires: acquires(py, |outcome| stats.acquires(outcome))?,
+        losses_by: losses_by(py, |reason| stats.losses_by(reason))?,
         acquire_wait: histogram(py, stats.acquire_wait)?,
         hold_time: histogram(py, stats.hold_time)?,
         heartbeat_lag: histogram(py, stats.heartbeat_lag)?,
         queue_length: histogram(py, stats.queue_length)?,
+        locks: locks(py, stats.locks)?,
     }
 }
 
+fn locks(py: Python<'_>, named: Vec<LockStats>) -> PyResult<Bound<'_, PyDict>> {
+    let locks = PyDict::new(py);
+    for lock in named {
+        locks.set_item(lock.name.clone(), lock_stats(py, lock)?)?;
+    }
+    Ok(locks)
+}
+
 /// Counts acquires by the names that the outcomes have in metrics.
-fn acquires<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
+fn acquires(py: Python<'_>, count: impl Fn(AcquireOutcome) -> u64) -> PyResult<Bound<'_, PyDict>> {
     let acquires = PyDict::new(py);
     for outcome in AcquireOutcome::ALL {
-        acquires.set_item(outcome.to_string(), stats.acquires(*outcome))?;
+        acquires.set_item(outcome.to_string(), count(*outcome))?;
     }
     Ok(acquires)
 }
 
 /// Counts losses by the names that the reasons have in metrics. Hashing a member of an enum would run code that is
 /// written in Python.
-fn losses_by<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
+fn losses_by(py: Python<'_>, count: impl Fn(LossReason) -> u64) -> PyResult<Bound<'_, PyDict>> {
     let losses = PyDict::new(py);
     for why in LossReason::ALL {
-        losses.set_item(LossReason::MEMBERS[why.place()].to_ascii_lowercase(), stats.losses_by(*why))?;
+        losses.set_item(LossReason::MEMBERS[why.place()].to_ascii_lowercase(), count(*why))?;
     }
     Ok(losses)
 }
