@@ -67,9 +67,14 @@ pub(crate) struct Choice {
 const UNGUARDED: Duration = Duration::from_secs(1);
 
 impl Choice {
-    /// Connects for the lock, and for no longer than the lock is waited for.
-    pub(crate) async fn connect(&self, connection: &Connection) -> Result<(Client, Lock), Failure> {
+    /// Connects for the lock, and for no longer than the lock is waited for. The lock's figures have this name, if any.
+    pub(crate) async fn connect(
+        &self,
+        connection: &Connection,
+        figures: Option<&str>,
+    ) -> Result<(Client, Lock), Failure> {
         let spec = self.spec()?;
+        let spec = figures.into_iter().fold(spec, LockSpec::figures);
         spec.check()?;
         let mut options = connection.options()?;
         if let Some(timeout) = self.timeout.filter(|timeout| !timeout.is_zero()) {

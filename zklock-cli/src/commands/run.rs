@@ -1,11 +1,13 @@
 //! `zklock run`: a program that runs while a lock is held, and no longer.
 
 mod job;
+mod metrics;
 mod notify;
 mod on_lost;
 mod watch;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -22,6 +24,7 @@ use crate::failure::Failure;
 use crate::processes::clock::Moment;
 use crate::processes::orders::{Cause, Guard, Limits};
 use crate::processes::signals::Signals;
+use metrics::MetricsFile;
 use notify::Notify;
 use on_lost::OnLost;
 use watch::Watch;
@@ -73,6 +76,11 @@ pub(crate) struct Run {
     #[arg(long)]
     notify: bool,
 
+    /// Write the figures of the lock to this file, NAME.prom, for node_exporter: how long it waited and held, and losses. It is
+    /// replaced when the lock is held, every 5 s, and at the end
+    #[arg(long, value_name = "FILE")]
+    metrics_file: Option<PathBuf>,
+
     /// The command and its arguments. From its first word on, options are the command's
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -93,13 +101,26 @@ impl Run {
         signals: &Signals,
     ) -> Result<ExitCode, Failure> {
         let notify = Notify::new(self.notify)?;
+        let metrics = self.metrics_file.as_deref().map(MetricsFile::new).transpose()?;
         let wait = self.choice.wait();
         let (client, lock) = tokio::select! {
-            connected = self.choice.connect(connection) => connected?,
+            connected = self.choice.connect(connection, metrics.as_ref().map(MetricsFile::name)) => connected?,
             signal = signals.end() => return Ok(code_of(signal?)),
         };
+        let running = async {
+            let run =
+                self.execute_with((&client, &lock), connection, signals, &notify, wait, metrics.as_ref());
+            let Some(metrics) = &metrics else { return run.await };
+            metrics.begin(&client)?;
+            let outcome = tokio::select! {
+                outcome = run => outcome,
+                never = metrics.keep(&client) => match never {},
+            };
+            metrics.write(&client);
+            outcome
+        };
         // Whatever happens, the session is closed before this process ends, so that nothing of it is left in the queue.
-        let outcome = self.execute_with(&client, &lock, connection, signals, &notify, wait).await;
+        let outcome = running.await;
         notify.tell("STOPPING=1").await;
         client.close().await;
         outcome
@@ -107,12 +128,12 @@ impl Run {
 
     async fn execute_with(
         &self,
-        client: &Client,
-        lock: &Lock,
+        (client, lock): (&Client, &Lock),
         connection: &Connection,
         signals: &Signals,
         notify: &Notify,
         mut wait: Wait,
+        metrics: Option<&MetricsFile<'_>>,
     ) -> Result<ExitCode, Failure> {
         loop {
             let hold = tokio::select! {
@@ -125,6 +146,7 @@ impl Run {
                 Ok(hold) => hold,
                 Err(failure) => return self.choice.conflict(failure).map(ExitCode::from),
             };
+            metrics.iter().for_each(|metrics| metrics.write(client));
             // The servers may take their time, so it comes before the look at the lease.
             let mut variables = self.choice.variables(&hold).await?;
             if self.notify {

@@ -11,6 +11,7 @@ mod guardian;
 mod intervened;
 mod killed;
 mod lost;
+mod metrics;
 mod notify;
 mod partition;
 mod quickstart;

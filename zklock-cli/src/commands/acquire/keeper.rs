@@ -54,7 +54,7 @@ impl<'a> Keeper<'a> {
     pub(super) async fn keep(mut self, choice: &Choice, connection: &Connection) -> io::Result<()> {
         let wait = choice.wait();
         let connected = tokio::select! {
-            connected = choice.connect(connection) => connected,
+            connected = choice.connect(connection, None) => connected,
             () = self.abandoned() => return Ok(()),
         };
         let (client, lock) = match connected {

@@ -1,0 +1,78 @@
+//! The figures of a run, as a file for node_exporter.
+
+use std::fs;
+use std::path::Path;
+
+use ground::until;
+use rustix::process::Signal;
+
+use crate::support::{Folder, Process, SOON, output, path, run};
+
+/// The value of a series in a file; `None` while there is none.
+fn value(file: &Path, metric: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let series = format!("{metric}{{client=\"report\",lock=\"report\"}} ");
+    text.lines().find_map(|line| line.strip_prefix(&series)).map(str::to_owned)
+}
+
+fn names(folder: &Folder) -> Vec<String> {
+    let files = fs::read_dir(folder.path()).unwrap();
+    files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn metrics_file_says_what_is_waited_for_and_held_and_how_it_ended() {
+    let (folder, path) = (Folder::new(), path());
+    let file = folder.path().join("report.prom");
+    let there = |metric: &str, expected: &str| {
+        let is_there = || value(&file, metric).as_deref() == Some(expected);
+        assert!(until(SOON, is_there), "{metric}: {:?}", fs::read_to_string(&file));
+    };
+    let mut other = Process::start(&mut run(&path, &[], "echo held; read line"));
+    assert_eq!(other.line(), "held\n");
+    let options = ["--metrics-file", file.to_str().unwrap()];
+    let mut process = Process::start(&mut run(&path, &options, "echo held; read line"));
+    there("zklock_lock_waiting", "1");
+    other.signal_to_the_end(Signal::TERM);
+    assert_eq!(process.line(), "held\n");
+    assert_eq!(
+        value(&file, "zklock_lock_held").as_deref(),
+        Some("1"),
+        "it was written before the command began"
+    );
+    assert_eq!(value(&file, "zklock_lock_waiting").as_deref(), Some("0"));
+    process.signal_to_the_end(Signal::TERM);
+    process.output();
+    assert_eq!(value(&file, "zklock_lock_held").as_deref(), Some("0"));
+    assert_eq!(value(&file, "zklock_lock_hold_seconds_count").as_deref(), Some("1"));
+    assert_eq!(names(&folder), ["report.prom"], "no draft is left");
+}
+
+#[test]
+fn metrics_file_that_cannot_be_read_or_written_is_refused_before_the_command_runs() {
+    let folder = Folder::new();
+    for (name, code, reason) in [
+        ("report.txt", 64, "node_exporter reads files whose names end in .prom"),
+        (".prom", 64, "node_exporter reads files whose names end in .prom"),
+        ("missing/report.prom", 125, "cannot be written to"),
+    ] {
+        let file = folder.path().join(name);
+        let ended =
+            output(&mut run(&path(), &["--metrics-file", file.to_str().unwrap()], "echo the command ran"));
+        assert_eq!((ended.code, &*ended.out), (Some(code), ""), "{name}: {ended:?}");
+        assert_eq!(ended.told().matches(reason).count(), 1, "{ended:?}");
+    }
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn a_command_goes_on_when_its_metrics_file_can_no_longer_be_written() {
+    let folder = Folder::new();
+    let inner = folder.path().join("textfiles");
+    fs::create_dir(&inner).unwrap();
+    let file = inner.join("report.prom");
+    let script = format!("rm -r {}; exit 5", inner.display());
+    let ended = output(&mut run(&path(), &["--metrics-file", file.to_str().unwrap()], &script));
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(ended.told().contains("the metrics cannot be written to"), "{ended:?}");
+}
