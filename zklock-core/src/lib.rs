@@ -187,6 +187,8 @@ mod documentation {
     struct GettingStarted;
     #[doc = include_str!("../../docs/operations.md")]
     struct Operations;
+    #[doc = include_str!("../../docs/monitoring.md")]
+    struct Monitoring;
     #[doc = include_str!("../../docs/securing.md")]
     struct Securing;
     #[doc = include_str!("../../docs/testing.md")]
