@@ -1,0 +1,123 @@
+"""docs/monitoring.md: its programs, its alerts, and its board."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import typing
+
+import pytest
+from host import until
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
+from page import ADDRESS, ROOT, blocks, changed
+from scraped import BOARD, Prometheus, program, questions
+
+import zklock
+
+PAGE = "docs/monitoring.md"
+RULES = ROOT / "docs/monitoring/zklock.rules.yml"
+CASES = ROOT / "tests/docs/zklock.rules.test.yml"
+
+
+def python(file: str) -> str:
+    (text,) = [found[file] for found in blocks(PAGE, "python").values() if file in found]
+    return text
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        ("page.py", "['zklock_grants_total 1']"),
+        ("collector.py", """['zklock_lock_held{lock="report"} 1.0']"""),
+        ("telemetry.py", ""),
+    ],
+    ids=["page", "collector", "telemetry"],
+)
+def test_program_of_the_page_runs(file: str, says: str, servers: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / file).write_text(changed(python(file), ADDRESS, servers))
+    done = subprocess.run([sys.executable, "-W", "error", file], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, says, "")
+
+
+def test_opentelemetry_gets_the_figures_of_each_lock(servers: str) -> None:
+    reader = InMemoryMetricReader()
+    names: dict[str, typing.Any] = {}
+    exec(python("telemetry.py").partition("\nwith ")[0], names)
+    meter = MeterProvider([reader]).get_meter("reports")
+
+    def exported() -> dict[str, float]:
+        data = reader.get_metrics_data()
+        assert data is not None
+        found = {}
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics:
+            for point in metric.data.data_points:
+                assert isinstance(point, NumberDataPoint) and point.attributes == {"lock": "report"}
+                found[metric.name] = point.value
+        return found
+
+    with zklock.Client(servers) as zk:
+        names["observe"](zk, meter)
+        with zk.mutex("/locks/report", figures="report"):
+            held = exported()
+        assert held.pop("zklock.lock.oldest_hold") > 0
+        assert held == {"zklock.lock.held": 1, "zklock.lock.waiting": 0, "zklock.lock.grants": 1}
+        assert exported()["zklock.lock.held"] == 0
+
+
+def promtool(*words: str, cwd: pathlib.Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["promtool", *words], cwd=cwd, capture_output=True, text=True, timeout=100, check=False)
+
+
+@pytest.fixture
+def rules(tmp_path: pathlib.Path) -> pathlib.Path:
+    for file in (RULES, CASES):
+        shutil.copy(file, tmp_path)
+    return tmp_path
+
+
+def test_alerts_are_rules_that_prometheus_takes(rules: pathlib.Path) -> None:
+    done = promtool("check", "rules", RULES.name, cwd=rules)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_fires_on_a_bad_night_and_not_before(rules: pathlib.Path) -> None:
+    alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
+    cases = CASES.read_text()
+    for alert in alerts:
+        assert len(re.findall(rf"alertname: {alert}\b", cases)) == 2, alert
+        assert f"| `{alert}` |" in (ROOT / PAGE).read_text()
+    done = promtool("test", "rules", CASES.name, cwd=rules)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # Without an alert, its test fails.
+    file = rules / RULES.name
+    for alert in alerts:
+        file.write_text(re.sub(rf"- alert: {alert}\b", f"- alert: {alert}Not", RULES.read_text()))
+        assert promtool("test", "rules", CASES.name, cwd=rules).returncode != 0, alert
+
+
+def metrics_in(text: str) -> set[str]:
+    return set(re.findall(r"\bzklock_\w+", text))
+
+
+def test_rules_board_and_page_name_metrics_that_there_are(servers: str) -> None:
+    with zklock.Client(servers) as zk, zk.mutex("/locks/report", figures="report"):
+        page = zk.prometheus()
+    families = dict(re.findall(r"# TYPE (\w+) (\w+)", page))
+    there = set(families) | {f"{name}_{of}" for name, kind in families.items() if kind == "histogram" for of in ("bucket", "sum", "count")}
+    for text in (RULES.read_text(), BOARD.read_text()):
+        assert metrics_in(text) and metrics_in(text) <= there
+    assert families.keys() <= metrics_in((ROOT / PAGE).read_text()), "each is described on the page"
+
+
+def test_prometheus_answers_every_question_of_the_board(servers: str, tmp_path: pathlib.Path) -> None:
+    with program(servers) as (zk, port), Prometheus(tmp_path, port) as prometheus:
+        until(lambda: zk.stats().locks["report"].acquires["timed_out"] > 0, zk.prometheus)
+        for title, asked in questions().items():
+            for question in asked:
+                until(lambda question=question: bool(prometheus.ask(question)), lambda title=title: title)
+        locks = {series["metric"]["lock"] for series in prometheus.ask(questions()["Held now"][0])}
+        assert locks == {"report", "import", "mail"}
