@@ -63,7 +63,7 @@ async def test_holds_of_asyncio(zk: zklock.Client, path: str) -> None:
 def test_no_object_is_left_out() -> None:
     # Each new class must be in one of these lists.
     own = [thing for thing in vars(zklock).values() if isinstance(thing, type) and not issubclass(thing, Exception)]
-    values = {zklock.Contender, zklock.Histogram, zklock.NodeData, zklock.Stats}
+    values = {zklock.Contender, zklock.Histogram, zklock.LockStats, zklock.NodeData, zklock.Stats}
     values |= {zklock.ConnectionState, zklock.HoldState, zklock.LossReason}
     for one in set(own) - values:
         assert one.__reduce__ is not object.__reduce__, one
@@ -113,7 +113,7 @@ def test_one_that_was_raised(zk: zklock.Client, other: zklock.Client, path: str)
 
 
 def test_values(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path)
+    lock = zk.mutex(path, figures="report")
     with lock as hold:
         things = [hold.state, zklock.LossReason.FORKED, zk.stats(), lock.contenders()[0], zklock.HoldState.LOST]
     for thing in things:
