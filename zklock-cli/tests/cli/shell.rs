@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use ground::{Direction, Proxy, or_once_more, until};
 use rustix::process::{Pid, Signal};
@@ -80,11 +80,13 @@ fn a_shell_holds_a_lock_over_several_commands() {
         let stat = operator.stat(node).expect("the node is there while the lock is held");
         assert_eq!((token, lock), (&*stat.czxid.to_string(), &*path), "{shell}");
         assert_eq!(output(&mut run(&path, &["--try"], "true")).code, Some(120), "{shell}");
+        let keeper = keeper(&path);
         process.write("\n");
         let held = format!("the lock {path} is held for TIME at least (token NUMBER)");
         assert_eq!(plain(&process.line()), held, "{shell}");
         assert_eq!(process.line(), "released\n");
         assert_eq!(operator.children_or_empty(&path), [""; 0], "{shell}: it is free before release returns");
+        assert!(until(SOON, || !is_alive(keeper)), "{shell}: nothing is left while the shell goes on");
         process.write("\n");
         let ended = process.output();
         assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{shell}");
@@ -192,6 +194,18 @@ fn the_lock_of_a_wait_that_is_killed_is_not_kept() {
     operator.wait_for_children(&path, 1, SOON);
     holder.write("\n");
     assert_eq!(holder.output().code, Some(0));
+}
+
+#[test]
+fn a_lock_that_no_shell_learns_of_is_not_kept() {
+    let path = path();
+    let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+    drop(reader);
+    let mut acquire = zklock_there();
+    acquire.args(["acquire", "--mutex", &path]).stdout(Stdio::from(writer));
+    let ended = acquire.status().expect("the command is built");
+    assert_eq!(ended.code(), Some(0), "a reader that goes away ends it quietly");
+    operator().wait_for_children(&path, 0, SOON);
 }
 
 #[test]
