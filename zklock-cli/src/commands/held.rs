@@ -1,4 +1,4 @@
-//! `zklock held`: whether what `zklock acquire` has got is still held.
+//! `zklock held`: whether the lock of `zklock acquire` is still held.
 
 use clap::Args;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! What `zklock held` and `zklock release` ask the keeper of a hold, and what it answers: JSON, a line each.
 //!
 //! The socket has an abstract name, so that nothing is left in a file system when the keeper is dead. Any user can connect
-//! to such a socket, and can take its name when the keeper is dead. So both ends look who the other one is.
+//! to such a socket, and can take its name when the keeper is dead. So each end checks the user of the other end.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};

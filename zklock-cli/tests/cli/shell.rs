@@ -122,7 +122,7 @@ fn a_shell_does_not_go_on_without_the_lock() {
     for shell in shells() {
         for (text, code, errors) in [
             (r#"eval "$(zklock acquire --try --mutex "$LOCK")" || exit"#, 120, "is held by another"),
-            (r#"set -e; eval "$(zklock acquire --timeout 100ms --mutex "$LOCK")""#, 121, "within 100ms"),
+            (r#"set -e; eval "$(zklock acquire --try --mutex "$LOCK")""#, 120, "is held by another"),
             (r#"eval "$(zklock acquire -q -E 75 --try --mutex "$LOCK")" || exit"#, 75, ""),
             (r#"hold=$(zklock acquire -q --try --mutex "$LOCK") && eval "$hold" || exit"#, 120, ""),
             (r#"eval "$(zklock acquire --try)" || exit"#, 64, "required arguments"),
@@ -136,6 +136,13 @@ fn a_shell_does_not_go_on_without_the_lock() {
             assert_eq!(ended.errors.is_empty(), errors.is_empty(), "{shell}: {text}: {}", ended.errors);
         }
     }
+    let text = r#"eval "$(zklock acquire --timeout 1s --mutex "$LOCK")" || exit; echo ran"#;
+    let ended = output(&mut script("sh", &path, text));
+    if ended.code == Some(123) {
+        return or_once_more(false, &format!("no session in time: {ended:?}"));
+    }
+    assert_eq!((ended.code, &*ended.out), (Some(121), ""), "{ended:?}");
+    assert!(ended.errors.contains("within 1s"), "{ended:?}");
     // None of them is left in the queue.
     operator().wait_for_children(&path, 1, SOON);
     holder.write("\n");

@@ -26,7 +26,7 @@ use crate::processes::orders::{Limits, line};
 use crate::processes::questions::{self, Answer, Question, is_of_this_user};
 use crate::processes::signals::Signals;
 
-/// The time in which one that has connected has to ask.
+/// How long a connection may stay without a question.
 const TO_ASK: Duration = Duration::from_secs(10);
 const LONGEST_QUESTION: u64 = 100;
 const BETWEEN_TRIES: Duration = Duration::from_millis(100);

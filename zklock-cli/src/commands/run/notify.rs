@@ -19,7 +19,7 @@ use crate::output::harmless;
 /// The variables that are for us. A command that took them for its own would speak for the service as well.
 pub(super) const VARIABLES: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
 
-/// Until a wait is described by the queue, which takes requests.
+/// A wait that is shorter costs no request for the queue.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
 const BETWEEN_LOOKS: Duration = Duration::from_secs(10);
 /// How long a message may wait for room. The lock cannot wait for systemd, whose own time limits see to the rest.

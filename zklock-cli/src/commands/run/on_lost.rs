@@ -30,8 +30,8 @@ impl<'a> OnLost<'a> {
         &self.variables
     }
 
-    /// Starts the command. It waits for nothing, because the end of the job must not be late. What is reported twice
-    /// starts it once.
+    /// Starts the command. It waits for nothing, because the end of the job must not be late. A second report of the
+    /// same loss starts nothing.
     pub(super) fn start(&mut self, reason: &str) {
         let Some(words) = self.command.take() else { return };
         // All signals that we read are blocked, and a program inherits that. The launcher unblocks them.
