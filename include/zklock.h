@@ -1097,23 +1097,23 @@ typedef struct {
      */
     uint64_t oldest_hold;
     /**
-     * Calls to acquire a lock, as in zklock_stats.
+     * Calls to acquire such a lock that were given a hold.
      */
     uint64_t acquires_granted;
     /**
-     * See acquires_granted.
+     * Calls that were not to wait, and found the lock busy.
      */
     uint64_t acquires_busy;
     /**
-     * See acquires_granted.
+     * Calls that waited until their timeout because others had the lock.
      */
     uint64_t acquires_timed_out;
     /**
-     * See acquires_granted.
+     * Calls that failed with any other error.
      */
     uint64_t acquires_failed;
     /**
-     * See acquires_granted.
+     * Calls that were cancelled, or whose zklock_call was freed.
      */
     uint64_t acquires_cancelled;
     /**

@@ -63,15 +63,15 @@ pub struct zklock_lock_stats {
     pub waiting: u64,
     /// How long ago the oldest grant that is held now was given, in milliseconds; 0 if nothing is held.
     pub oldest_hold: u64,
-    /// Calls to acquire a lock, as in zklock_stats.
+    /// Calls to acquire such a lock that were given a hold.
     pub acquires_granted: u64,
-    /// See acquires_granted.
+    /// Calls that were not to wait, and found the lock busy.
     pub acquires_busy: u64,
-    /// See acquires_granted.
+    /// Calls that waited until their timeout because others had the lock.
     pub acquires_timed_out: u64,
-    /// See acquires_granted.
+    /// Calls that failed with any other error.
     pub acquires_failed: u64,
-    /// See acquires_granted.
+    /// Calls that were cancelled, or whose zklock_call was freed.
     pub acquires_cancelled: u64,
     /// Holds lost for each zklock_reason, whose number is the index.
     pub losses_by: [u64; 16],
