@@ -23,9 +23,6 @@ import zklock.prometheus
 
 BOARD = ROOT / "docs/monitoring/zklock.grafana.json"
 
-Sample = typing.Tuple[float, str]
-
-
 def questions() -> dict[str, list[str]]:
     """What the board asks, by the titles of its panels, with the choices and times that Grafana would fill in."""
     filled = {"$instance": ".*", "$lock": ".*", "$__rate_interval": "10s", "$__range": "1m"}
@@ -39,12 +36,17 @@ def questions() -> dict[str, list[str]]:
     return {panel["title"]: [asked(target["expr"]) for target in panel["targets"]] for panel in panels}
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
 class Prometheus:
     """It scrapes a program, once a second."""
 
     def __init__(self, folder: pathlib.Path, target: int) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         self._url = f"http://127.0.0.1:{port}/api/v1/"
         scrapes = [{"job_name": "program", "static_configs": [{"targets": [f"127.0.0.1:{target}"]}]}]
         config = {"global": {"scrape_interval": "1s"}, "scrape_configs": scrapes}

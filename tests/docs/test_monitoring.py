@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 import typing
+import urllib.request
 
 import pytest
 from host import until
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
 from page import ADDRESS, ROOT, blocks, changed
-from scraped import BOARD, Prometheus, program, questions
+from scraped import BOARD, Prometheus, free_port, program, questions
 
 import zklock
 
 PAGE = "docs/monitoring.md"
 RULES = ROOT / "docs/monitoring/zklock.rules.yml"
+ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 CASES = ROOT / "tests/docs/zklock.rules.test.yml"
 
 
@@ -68,8 +72,8 @@ def test_opentelemetry_gets_the_figures_of_each_lock(servers: str) -> None:
         assert exported()["zklock.lock.held"] == 0
 
 
-def promtool(*words: str, cwd: pathlib.Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["promtool", *words], cwd=cwd, capture_output=True, text=True, timeout=100, check=False)
+def promtool(*words: str, cwd: pathlib.Path, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["promtool", *words], cwd=cwd, input=given, capture_output=True, text=True, timeout=100, check=False)
 
 
 @pytest.fixture
@@ -99,6 +103,13 @@ def test_each_alert_fires_on_a_bad_night_and_not_before(rules: pathlib.Path) -> 
         assert promtool("test", "rules", CASES.name, cwd=rules).returncode != 0, alert
 
 
+def test_promtool_takes_the_text_of_two_clients(servers: str, tmp_path: pathlib.Path) -> None:
+    with zklock.Client(servers) as zk, zk.mutex("/locks/report", figures='the "report"'):
+        page = zklock.prometheus_text({"orders": zk, "billing": zk})
+    done = promtool("check", "metrics", cwd=tmp_path, given=page)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def metrics_in(text: str) -> set[str]:
     return set(re.findall(r"\bzklock_\w+", text))
 
@@ -111,6 +122,47 @@ def test_rules_board_and_page_name_metrics_that_there_are(servers: str) -> None:
     for text in (RULES.read_text(), BOARD.read_text()):
         assert metrics_in(text) and metrics_in(text) <= there
     assert families.keys() <= metrics_in((ROOT / PAGE).read_text()), "each is described on the page"
+
+
+@pytest.fixture
+def textfiles(tmp_path: pathlib.Path) -> typing.Iterator[tuple[pathlib.Path, typing.Callable[[], str]]]:
+    """A folder, and what node_exporter reads in it."""
+    folder, log = tmp_path / "textfiles", tmp_path / "log"
+    folder.mkdir()
+    port = free_port()
+    only = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={folder}"]
+    with log.open("w") as output:
+        exporter = subprocess.Popen(
+            ["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{port}", *only], stdout=output, stderr=output
+        )
+
+    def read() -> str:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
+            return typing.cast(bytes, page.read()).decode()
+        return ""
+
+    try:
+        until(lambda: bool(read()), log.read_text)
+        yield folder, read
+    finally:
+        exporter.kill()
+        exporter.wait()
+
+
+def test_node_exporter_takes_the_files_of_two_jobs(
+    servers: str, textfiles: tuple[pathlib.Path, typing.Callable[[], str]]
+) -> None:
+    folder, read = textfiles
+    for job in ("report", "clean-up"):
+        words = ["run", "--mutex", f"/locks/{job}", "--metrics-file", str(folder / f"{job}.prom"), "--", "true"]
+        done = subprocess.run([ZKLOCK, "--hosts", servers, *words], capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+    page = read()
+    assert "\nnode_textfile_scrape_error 0\n" in page
+    for job in ("report", "clean-up"):
+        assert f'\nzklock_lock_hold_seconds_count{{client="{job}",lock="{job}"}} 1\n' in page
+        # The alert about a run that was killed finds the lock in the name of the file.
+        assert f'\nnode_textfile_mtime_seconds{{file="{folder}/{job}.prom"}} ' in page
 
 
 def test_prometheus_answers_every_question_of_the_board(servers: str, tmp_path: pathlib.Path) -> None:
