@@ -72,6 +72,36 @@ def test_opentelemetry_gets_the_figures_of_each_lock(servers: str) -> None:
         assert exported()["zklock.lock.held"] == 0
 
 
+IN_MEMORY = """
+from opentelemetry import _logs
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+
+exporter, provider = InMemoryLogRecordExporter(), LoggerProvider()
+provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+_logs.set_logger_provider(provider)
+"""
+# Another thread passes the messages on.
+EXPORTED = """
+import time
+
+end, text = time.monotonic() + 60, ""
+while "session opened" not in text and time.monotonic() < end:
+    time.sleep(0.01)
+    text = "".join(f"{one.instrumentation_scope.name} {one.log_record.severity_text} {one.log_record.body}\\n" for one in exporter.get_finished_logs())
+print(text)
+"""
+
+
+def test_opentelemetry_gets_the_log(servers: str, tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("opentelemetry.instrumentation.logging.handler")
+    file = tmp_path / "logs.py"
+    file.write_text(IN_MEMORY + changed(python("logs.py"), ADDRESS, servers) + EXPORTED)
+    done = subprocess.run([sys.executable, "-W", "error", file], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^zklock INFO session opened session=0x", done.stdout, re.MULTILINE), done.stdout
+
+
 def promtool(*words: str, cwd: pathlib.Path, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(["promtool", *words], cwd=cwd, input=given, capture_output=True, text=True, timeout=100, check=False)
 
