@@ -1426,8 +1426,8 @@ zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
  * Without a heartbeat this changes nothing.
  *
  * @param options the options.
- * @param milliseconds a tenth to a third of the session timeout. zklock_client_new refuses
- *   anything else.
+ * @param milliseconds not negative. zklock_client_new refuses less than a tenth and more than a
+ *   third of the session timeout.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD

@@ -201,8 +201,8 @@ export! {
     /// Without a heartbeat this changes nothing.
     ///
     /// @param options the options.
-    /// @param milliseconds a tenth to a third of the session timeout. zklock_client_new refuses
-    ///   anything else.
+    /// @param milliseconds not negative. zklock_client_new refuses less than a tenth and more than a
+    ///   third of the session timeout.
     /// @return ZKLOCK_OK.
     pub fn zklock_options_set_told_within(options: *mut zklock_options, milliseconds: i64) -> zklock_status {
         let told_within = time("told_within", milliseconds)?;

@@ -62,7 +62,7 @@ TEST(every_error_is_of_one_base_and_has_its_status) {
 TEST(options_reach_the_client) {
     const std::string path = fresh_path();
     zklock::options options;
-    options.session_timeout(SESSION / 2).connect_timeout(SOON).try_timeout(SOON).server_version(3, 5).identity("Zoë");
+    options.session_timeout(SESSION / 2).told_within(SESSION / 8).connect_timeout(SOON).try_timeout(SOON).server_version(3, 5).identity("Zoë");
     options.chroot("/cpp-root").create_chroot().digest("ann", "s3cret").access(zklock::access::creator_all);
     const zklock::client client(servers(), options), other = new_cpp_client(),
         heartless(servers(), zklock::options().session_timeout(SESSION).heartbeat(false));

@@ -47,11 +47,15 @@ TEST(bad_options_are_named_one_by_one_and_good_ones_reach_the_client) {
     INVALID(zklock_options_set_connect_timeout(options, -1), "must not be negative");
     INVALID(zklock_options_set_connect_timeout(options, 0), "no time to connect");
     INVALID(zklock_options_set_try_timeout(options, INT64_MIN), "must not be negative");
+    INVALID(zklock_options_set_told_within(options, -1), "must not be negative");
     INVALID(zklock_options_set_identity(options, NULL), "identity is NULL");
     /* None of this has changed the options. */
     OK(zklock_options_set_server_version(options, 3, 4));
     OK(zklock_client_new(servers(), options, &client));
     CHECK(stats_of(client).session_timeout == SESSION_MS / 2);
+    zklock_client *rare = NULL;
+    OK(zklock_options_set_told_within(options, SESSION_MS / 2));
+    INVALID(zklock_client_new(servers(), options, &rare), "told_within is");
     zklock_options_free(options);
     zklock_lock *several = new_semaphore(client, fresh_path(), 4, 2);
     zklock_hold *none = NULL;

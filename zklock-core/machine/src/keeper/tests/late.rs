@@ -117,8 +117,8 @@ fn acquires(late: Duration, idle: Duration, told_within: Duration) -> Option<(Du
 /// Returns how long it takes to acquire a lock that can be kept, at the longest, with answers that are late by up to `within`.
 fn acquires_within(within: Duration, told_within: Duration) -> Duration {
     let idles = [0, 5, 100, 300, 500, 700, 900, 990, 1_100, 5_000].map(|thousandths| T * thousandths / 1_000);
-    let lates = (10..=within.as_millis() as u64).step_by(130).map(Duration::from_millis);
-    let took = lates.flat_map(|late| idles.map(|idle| (late, idle))).map(|(late, idle)| {
+    let delays = (10..=within.as_millis() as u64).step_by(130).map(Duration::from_millis);
+    let took = delays.flat_map(|late| idles.map(|idle| (late, idle))).map(|(late, idle)| {
         match acquires(late, idle, told_within) {
             Some((took, true)) => took,
             other => panic!("{told_within:?}, late by {late:?} after {idle:?}: {other:?}"),
