@@ -46,7 +46,9 @@
 //!
 //! This only works if answers come at once, and an answer that is suddenly later than 0.14 T finds that the lease has lapsed.
 //! So while answers are late by more than T/40, beats are T/6 apart at most, and while they are late by more than T/10, they
-//! are as usual. Answers that are late by up to T/8 do no harm.
+//! are as usual. What counts is the slowest answer of the last T: one that comes at once, among others that are late, must not
+//! make beats rare. Answers that are late by up to T/8 cost no hold. If they become late again just after beats have become
+//! rare, the lease may lapse for a moment.
 //!
 //! Every hold is watched then, and not only those that are too many to be named. So most losses are still known at once.
 
@@ -128,8 +130,9 @@ pub struct Keeper {
     awaited: Moment,
     /// There is no beat before this, because the last one failed.
     earliest: Moment,
-    /// How late the last answer to a beat was.
+    /// How late the slowest of the last answers to beats was, and when it came.
     late: Duration,
+    late_at: Moment,
     over: Option<LossReason>,
     /// Not reported yet.
     lost: VecDeque<(HoldId, LossReason)>,
@@ -170,6 +173,7 @@ impl Keeper {
             awaited: Moment::default(),
             earliest: Moment::default(),
             late: Duration::ZERO,
+            late_at: Moment::default(),
             over: None,
             lost: VecDeque::new(),
             promised: Moment::default(),
@@ -326,7 +330,7 @@ impl Keeper {
     pub fn handle_proof(&mut self, proof: &Proof, check: &Check, now: Moment) {
         if proof.is_beat {
             self.under_way.remove(&proof.sent);
-            self.late = now.since(proof.sent);
+            self.note_late(now.since(proof.sent), now);
             if !matches!(check, Check::Answered { .. }) {
                 self.earliest = now + self.lease.heartbeat() / 4;
             }
@@ -422,6 +426,13 @@ impl Keeper {
         // If beats are rarer, less than a quarter is always left at last.
         let reserve = if usual > timeout / 6 { timeout / 7 } else { timeout / 4 };
         sent + self.lease.until().before(reserve).since(sent).clamp(timeout / 24, usual)
+    }
+
+    /// A quick answer does not show that the next one will be quick, too.
+    fn note_late(&mut self, late: Duration, now: Moment) {
+        if late >= self.late || now.since(self.late_at) >= self.lease.timeout() {
+            (self.late, self.late_at) = (late, now);
+        }
     }
 
     /// Returns when a beat may follow those that are under way.

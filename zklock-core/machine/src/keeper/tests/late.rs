@@ -157,6 +157,14 @@ fn survives_all_up_to(within: Duration, told_within: Duration) {
     for step in [7, 31, 57, 91] {
         assert!(survives(told_within, |number| within * (number * step % 101) / 100), "in steps of {step}");
     }
+    // In no order, and every third as late as it may be.
+    for seed in 1..=100_u32 {
+        let any = |number: u32| {
+            (number + seed * 1_000).wrapping_mul(0x9e37_79b1).rotate_left(16).wrapping_mul(0x85eb_ca6b) >> 8
+        };
+        let lateness = |number| if number % 3 == 0 { within } else { within * (any(number) % 101) / 100 };
+        assert!(survives(told_within, lateness), "{told_within:?}, seed {seed}");
+    }
 }
 
 /// How many beats there are in ten timeouts whose answers are late by this much.
