@@ -93,10 +93,21 @@ fn main() -> ExitCode {
         failure => say!("{failure}"),
     }
     // Even if the words make no sense: a shell that evaluates nothing goes on without the lock.
-    if exit != Exit::Done && words.iter().any(|word| word == acquire::NAME) {
+    if exit != Exit::Done && is_acquire(words) {
         acquire::fail(exit as u8);
     }
     exit.into()
+}
+
+/// Whether the subcommand is `zklock acquire`. If the words do not show which one it is, any of them may be.
+fn is_acquire(words: &[OsString]) -> bool {
+    let program = OsString::from("zklock");
+    let command = Arguments::command().ignore_errors(true);
+    let matches = command.try_get_matches_from([&program].into_iter().chain(words));
+    match matches.as_ref().ok().and_then(|matches| matches.subcommand_name()) {
+        Some(name) => name == acquire::NAME,
+        None => words.iter().any(|word| word == acquire::NAME),
+    }
 }
 
 /// Whom this process serves.

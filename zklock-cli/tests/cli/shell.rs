@@ -374,6 +374,16 @@ fn what_makes_no_sense_is_named() {
         let ended = output(zklock().env("ZKLOCK_HOLD", "nothing").args(words));
         assert_eq!(ended.code, Some(122), "{words:?}: {}", ended.errors);
     }
+    // Only what `acquire` prints is evaluated, even if its name is a word of another command.
+    for words in [&["release", "acquire"][..], &["run", "--nothing", "acquire"], &["ls", "acquire"]] {
+        let ended = output(zklock_there().args(words));
+        assert!(ended.code != Some(0) && ended.out.is_empty(), "{words:?}: {ended:?}");
+    }
+    for words in [&["--nothing", "acquire"][..], &["acquire", "--mutex"], &["acquire", "--mutex", "/a", "b"]]
+    {
+        let ended = output(zklock_there().args(words));
+        assert_eq!((ended.code, &*ended.out), (Some(64), "(exit 64)\n"), "{words:?}: {}", ended.errors);
+    }
     for (words, part) in [
         (["--on-lost-signal", "SIGNAL"], "there is no such signal"),
         (["--pid", "999999999"], "there is no process 999999999"),
