@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use ground::{Direction, Proxy, or_once_more, until};
 use rustix::process::{Pid, Signal};
@@ -281,13 +282,26 @@ fn a_keeper_that_is_killed_holds_nothing_any_more() {
     );
 }
 
+/// As when a service is stopped: TERM comes to all its processes.
 #[test]
-fn a_keeper_that_is_told_to_end_releases_the_lock() {
+fn a_shell_that_is_told_to_end_has_the_lock_until_it_has_ended() {
     let path = path();
-    let process = Process::start(&mut script("sh", &path, &format!("{ACQUIRE} echo; read -r line")));
+    let text =
+        format!("{ACQUIRE} trap 'echo told; read -r line; zklock held; exit' TERM; echo; read -r line");
+    let mut process = Process::start(&mut script("bash", &path, &text));
     process.line();
     let keeper = keeper(&path);
-    signal(keeper, Signal::TERM);
+    for end in [Signal::TERM, Signal::INT, Signal::HUP] {
+        signal(keeper, end);
+    }
+    process.signal(Signal::TERM);
+    assert_eq!(process.line(), "told\n");
+    // The keeper has had time to end, too.
+    assert!(!until(Duration::from_millis(500), || !is_alive(keeper)));
+    process.write("\n");
+    let held = format!("the lock {path} is held for TIME at least (token NUMBER)");
+    assert_eq!(plain(&process.line()), held);
+    assert_eq!(process.output().code, Some(0));
     assert!(releases_and_ends(keeper, &path));
 }
 

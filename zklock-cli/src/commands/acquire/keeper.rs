@@ -94,16 +94,18 @@ impl<'a> Keeper<'a> {
             Err(failure) => return self.report(&Report::of(&failure)).await,
         };
         self.report(&Report::Held(text)).await?;
+        // From now on, no signal releases it: those who stop a service, or a machine, send one to all processes, and the shell
+        // may have work to end under the lock.
         let is_known = tokio::select! {
             is_known = self.hears() => is_known,
-            () = self.is_over() => false,
+            () = self.shell.wait() => false,
         };
         if !is_known {
             return Ok(());
         }
         tokio::select! {
             () = self.answer(&listener, &hold) => {}
-            () = self.is_over() => {}
+            () = self.shell.wait() => {}
             never = self.tell_of_loss(&hold, client, &limits) => match never {},
         }
         // If it fails, closing the client frees the lock too.
@@ -119,13 +121,6 @@ impl<'a> Keeper<'a> {
     async fn abandoned(&self) {
         tokio::select! {
             _ = self.hears() => {}
-            () = self.is_over() => {}
-        }
-    }
-
-    /// Waits until the shell is dead, or a signal asks us to end.
-    async fn is_over(&self) {
-        tokio::select! {
             () = self.shell.wait() => {}
             _ = self.signals.end() => {}
         }
