@@ -107,6 +107,8 @@ impl Acquire {
         }
         match serde_json::from_str(&line) {
             Ok(Report::Held(text)) => {
+                // A shell that starts a pipeline has both ends of each pipe for a moment.
+                shell::find(self.pid)?;
                 print(&text)?;
                 // Without this it releases the lock, because nobody else would.
                 keeper.write_all(b"\n").await?;

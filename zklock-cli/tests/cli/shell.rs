@@ -176,6 +176,33 @@ fn the_lock_is_free_when_the_shell_is_killed_and_not_before() {
     }
 }
 
+/// Then the end of the pipe from which it reads may take the place of its output.
+#[test]
+fn a_shell_without_an_output_is_found_too() {
+    for shell in shells() {
+        let path = path();
+        let text = format!("exec 3>&1 >&-; {ACQUIRE} echo >&3; read -r line");
+        let process = Process::start(&mut script(shell, &path, &text));
+        process.line();
+        let keeper = keeper(&path);
+        process.signal(Signal::KILL);
+        assert!(releases_and_ends(keeper, &path), "{shell}");
+    }
+}
+
+/// The nearest process with another output is then a part of the shell that ends when the output has come, and the lock would be
+/// free while the shell goes on.
+#[test]
+fn a_shell_that_gets_the_output_from_another_process_has_to_be_named() {
+    for shell in shells() {
+        let text = r#"eval "$(zklock acquire --mutex "$LOCK" | cat)" || exit; echo ran"#;
+        let ended = output(&mut script(shell, &path(), text));
+        assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{shell}: {}", ended.errors);
+        assert!(ended.errors.contains("the output goes to another process"), "{shell}: {}", ended.errors);
+        assert!(ended.errors.contains("--pid $$"), "{shell}: {}", ended.errors);
+    }
+}
+
 #[test]
 fn a_signal_that_ends_a_wait_fails_in_the_shell() {
     let (path, operator) = (path(), operator());
@@ -210,7 +237,8 @@ fn a_lock_that_no_shell_learns_of_is_not_kept() {
     let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
     drop(reader);
     let mut acquire = zklock_there();
-    acquire.args(["acquire", "--mutex", &path]).stdout(Stdio::from(writer));
+    let us = std::process::id().to_string();
+    acquire.args(["acquire", "--mutex", &path, "--pid", &us]).stdout(Stdio::from(writer));
     let ended = acquire.status().expect("the command is built");
     assert_eq!(ended.code(), Some(0), "a reader that goes away ends it quietly");
     operator().wait_for_children(&path, 0, SOON);
