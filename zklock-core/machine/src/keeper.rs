@@ -33,6 +33,9 @@
 //! than 0.244 T. The three answers are those to three writes that must be sent one after the other, and T/4 is how seldom
 //! followers may hear from their leader.
 //!
+//! A session that was idle has no such writes at first. A grant takes care of answers that are late by then. If they are
+//! only late from then on, a hold is certain to last with d up to T/12 until it is T/2 old.
+//!
 //! An attempt to acquire needs a lease too, and its own writes are one after the other. So while it waits for a late answer,
 //! there are beats even if nothing is held. They name the root.
 //!

@@ -225,6 +225,35 @@ fn with_rare_beats_later_answers_put_a_hold_at_risk_and_cost_it_no_more() {
     }
 }
 
+/// Whether a hold that was acquired at once, in a session that had been idle, is not lost if answers are late by this much, after
+/// so many that were not.
+fn outlives(told_within: Duration, quick: u32, late: Duration) -> bool {
+    let (at_once, now) = (Duration::from_millis(2), at(1) + T * 5);
+    let keeper = Keeper::new(T, at(0), at(1)).telling_within(told_within);
+    let mut this = Late { keeper, now: now + at_once * 2, beats: VecDeque::new(), sent: 0 };
+    for sent in [now, now + at_once] {
+        this.keeper.handle_write(sent, sent + at_once);
+    }
+    this.keeper.handle_grant(node("/a"), now + at_once);
+    let lateness = |number| if number < quick { at_once } else { late };
+    this.goes_on(T * 3, lateness, |keeper, now| keeper.poll_lost(now).is_none())
+}
+
+#[test]
+fn a_young_hold_of_a_session_that_was_idle_survives_answers_that_are_suddenly_late_by_a_twelfth_of_the_timeout()
+ {
+    for told_within in [Duration::ZERO, T / 5, T / 4, T / 3] {
+        for quick in 0..10 {
+            for part in [12, 16, 20, 24, 40] {
+                assert!(outlives(told_within, quick, T / part), "{told_within:?}, {quick} and then T/{part}");
+            }
+        }
+    }
+    // One write proves little, and until there are others, no beats could help.
+    assert!(!outlives(Duration::ZERO, 0, T / 10));
+    assert!(outlives(Duration::ZERO, 8, T / 5));
+}
+
 #[test]
 fn some_beats_at_most_are_under_way_and_none_is_after_the_connection_has_ended() {
     let mut keeper = keeper();
