@@ -44,6 +44,7 @@ pub enum Mode {
 pub struct Stat {
     pub czxid: i64,
     pub mzxid: i64,
+    pub mtime: i64,
     pub version: i32,
     pub cversion: i32,
     pub ephemeral_owner: i64,
@@ -54,11 +55,11 @@ pub struct Stat {
 impl Stat {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let (czxid, mzxid) = (reader.long()?, reader.long()?);
-        let (_ctime, _mtime) = (reader.long()?, reader.long()?);
+        let (_ctime, mtime) = (reader.long()?, reader.long()?);
         let (version, cversion, _aversion) = (reader.int()?, reader.int()?, reader.int()?);
         let (ephemeral_owner, _data_length) = (reader.long()?, reader.int()?);
         let (num_children, pzxid) = (reader.int()?, reader.long()?);
-        Some(Self { czxid, mzxid, version, cversion, ephemeral_owner, num_children, pzxid })
+        Some(Self { czxid, mzxid, mtime, version, cversion, ephemeral_owner, num_children, pzxid })
     }
 }
 

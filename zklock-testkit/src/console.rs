@@ -36,6 +36,7 @@ started it.
   expire ID|all                 ends a session, or all, at once, with its nodes
   owner PATH                    the session that a node ends with
   advance SECONDS               puts the server's clock forward
+  date SECONDS                  sets the date of what is written from now on, in seconds since 1970; sessions do not notice
   cut [ID]                      cuts all connections, or that of a session
   freeze [ID] / thaw            stops answering all, or one session / goes on
   refuse on|off                 closes new connections at once, or no longer
@@ -184,6 +185,10 @@ fn obey(server: &Server, faults: &mut Vec<Injected>, order: &str) -> Result<Stri
         }
         ["advance", by] => {
             server.advance(seconds(by)?);
+            done
+        }
+        ["date", since_1970] => {
+            server.set_date(seconds(since_1970)?);
             done
         }
         ["fault", what, kind, ref rest @ ..] => {

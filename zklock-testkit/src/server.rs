@@ -121,6 +121,12 @@ impl Server {
         self.hub.change(|state| state.advance(by));
     }
 
+    /// Sets the date that the server gives to what is written from now on, as the time since 1970. It runs on from there.
+    /// Sessions do not notice. The date may go back, as it does when another server becomes the leader whose clock is slow.
+    pub fn set_date(&self, since_1970: Duration) {
+        self.hub.change(|state| state.clock.set_date(since_1970));
+    }
+
     /// The open sessions, oldest first.
     pub fn sessions(&self) -> Vec<Session> {
         let state = self.hub.lock();

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::embedded::{A_WHILE, Raw, SOON, client_with, manual, operation, queue_of, soon};
 use crate::support::queue::acquire;
+use ground::wire::Admin;
 use ground::{not_later, until};
 use zklock_core::{ErrorKind, HoldState, LossReason};
 use zklock_testkit::Server;
@@ -52,6 +53,22 @@ async fn who_is_connected_and_well_outlives_any_leap_of_the_clock() {
         soon(hold.confirm()).await.unwrap();
     }
     assert_eq!((hold.state(), client.stats().sessions), (HoldState::Held, 1));
+}
+
+#[test]
+fn the_date_can_be_set_back_and_forth_and_no_session_notices() {
+    let server = manual();
+    let admin = Admin::connect(server.address());
+    admin.create("/dated", "");
+    let day = Duration::from_secs(86_400);
+    for days in [20_000, 3, 30_000] {
+        server.set_date(day * days);
+        assert_eq!(u128::try_from(admin.set("/dated", "").mtime).unwrap(), (day * days).as_millis());
+        server.advance(Duration::from_secs(5));
+        let later = day * days + Duration::from_secs(5);
+        assert_eq!(u128::try_from(admin.set("/dated", "").mtime).unwrap(), later.as_millis());
+    }
+    assert_eq!(server.sessions().len(), 1);
 }
 
 #[test]

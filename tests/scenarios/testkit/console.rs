@@ -198,6 +198,7 @@ fn what_is_no_order_is_said_to_be_none_and_the_next_is_obeyed() {
         ("advance -1", "\"-1\" is not a number of seconds"),
         ("advance nan", "\"nan\" is not a number of seconds"),
         ("advance inf", "\"inf\" is not a number of seconds"),
+        ("date today", "\"today\" is not a number"),
         ("fault", "no such order"),
         ("fault drop-reply", "no such order"),
         (
@@ -259,8 +260,8 @@ fn orders_end_with_quit_and_with_the_input() {
 #[test]
 fn every_order_is_in_the_help() {
     for order in [
-        "sessions", "expire", "owner", "advance", "cut", "freeze", "thaw", "refuse", "fault", "clear",
-        "children", "data", "put", "delete", "wait", "dump", "quit",
+        "sessions", "expire", "owner", "advance", "date", "cut", "freeze", "thaw", "refuse", "fault",
+        "clear", "children", "data", "put", "delete", "wait", "dump", "quit",
     ] {
         let is_told = |line: &str| line.split([' ', '/']).any(|word| word == order);
         assert!(console::USAGE.lines().any(is_told), "{order}");
