@@ -34,6 +34,8 @@
 //! | barrier | [`Client::barrier`] | Curator's `DistributedBarrier` |
 //! | double barrier | [`Client::double_barrier`] | Curator's `DistributedDoubleBarrier` |
 //!
+//! A [job](Client::once) is a mutex with a record of its last run, by which it runs on one host in each period.
+//!
 //! Acquiring any of these locks gives a [`Hold`]. The [`Dialect`] decides which library sees which contenders. A contender that
 //! cannot see ours is [refused](ErrorKind::ForeignContender), because both could hold the lock at once.
 //!
@@ -77,7 +79,10 @@
 //            stamp database
 // operator   observe                                    who holds and waits; the counters as text
 //            contenders prometheus
-// client     client                                     the public API: a client makes locks and barriers
+// client     client                                     the public API: a client makes locks, jobs and barriers
+//            once                                       jobs that run once in each period
+//            run once_spec                              one run; how a job is described
+//            record                                     what is kept of the last run
 //            lock barrier double_barrier member membership
 //            spec                                       how a lock is described
 //            all any semaphore                          rules about the claims of some kinds
@@ -149,6 +154,10 @@ pub use self::{
     client::double_barrier::DoubleBarrier,
     client::lock::Lock,
     client::member::Member,
+    client::once::Once,
+    client::once_spec::{AfterFailure, OnceSpec},
+    client::record::{Record, RunOutcome},
+    client::run::{Begun, Run, RunEntry},
     client::semaphore::check_permits,
     client::spec::{LockSpec, check_figures, check_local_turns},
     connect::access::{Access, AccessEntry, AccessList, Rights},

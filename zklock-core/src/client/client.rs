@@ -10,6 +10,8 @@ use crate::base::wait::Wait;
 use crate::client::barrier::Barrier;
 use crate::client::double_barrier::DoubleBarrier;
 use crate::client::lock::Lock;
+use crate::client::once::Once;
+use crate::client::once_spec::OnceSpec;
 use crate::client::semaphore;
 use crate::client::spec::LockSpec;
 use crate::connect::options::ClientOptions;
@@ -676,6 +678,40 @@ impl Client {
             return Err(LockSpec::choice_of_another_client(&specs));
         }
         self.lock(&LockSpec::any(specs)?)
+    }
+
+    /// Makes the job that `spec` describes: it runs on one host in each period. This call costs no request.
+    ///
+    /// A job is the [mutex](Self::mutex) at that path, and the node `last-run` below it, with the record of the last run: when it
+    /// began and ended, whose it was, and how it ended. What the record says is written only while the mutex is held. A period is
+    /// what it is on the clocks of the servers, so a client whose clock is wrong does no harm.
+    ///
+    /// Let no other library use a job's path: some wait for whatever is there.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`lock`](Self::lock) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::{Begun, OnceSpec};
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let daily = OnceSpec::new("/jobs/report", Duration::from_secs(86_400))?;
+    /// match client.once(&daily)?.begin().await? {
+    ///     Begun::Run(run) => {
+    ///         // ... write the report of the day ...
+    ///         run.done().await?;
+    ///     }
+    ///     Begun::Done(record) => println!("{} has written it", record.identity),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn once(&self, spec: &OnceSpec) -> Result<Once, Error> {
+        Ok(Once::new(self.mutex(spec.path())?, spec.clone()))
     }
 
     /// Makes the barrier at `path`. It costs no request, and sets nothing.

@@ -138,6 +138,8 @@ pub struct NodeData {
     pub data: Vec<u8>,
     /// How many times its data has been set. A write that must not undo somebody else's names the version that was read.
     pub version: i32,
+    /// When its data was last set, on the clock of the server that led the ensemble then.
+    pub(crate) modified: SystemTime,
 }
 
 /// A child, and the event of a watch on it.

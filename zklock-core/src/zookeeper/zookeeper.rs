@@ -43,7 +43,7 @@ use crate::zookeeper::ensemble::{
     Watched, WatchedQueues, Write, either, text_of,
 };
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, Stat};
 
 /// The most bytes of access lists in one request.
@@ -266,7 +266,9 @@ impl Ensemble for ZooKeeper {
                 _ => {}
             }
             match read.await {
-                Ok((data, stat)) => Ok(Some(NodeData { data, version: stat.version })),
+                Ok((data, stat)) => {
+                    Ok(Some(NodeData { data, version: stat.version, modified: date(stat.mtime) }))
+                }
                 Err(Error::NoNode) => Ok(None),
                 Err(error) => Err(read_failure(&path, &error)),
             }
@@ -374,7 +376,12 @@ fn unwritten(error: &Error) -> Failure {
     }
 }
 
+/// Returns the date in a stat.
+fn date(millis: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap_or_default())
+}
+
 fn child(name: String, data: Vec<u8>, stat: &Stat) -> Child {
-    let created = UNIX_EPOCH + Duration::from_millis(u64::try_from(stat.ctime).unwrap_or_default());
+    let created = date(stat.ctime);
     Child { name, data, czxid: stat.czxid, session: stat.ephemeral_owner, created }
 }

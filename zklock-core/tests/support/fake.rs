@@ -360,7 +360,11 @@ impl Ensemble for FakeEnsemble {
     fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, Failure>> {
         self.answer(Err(Failure::Unknown), move |this| {
             let is_there = lock_ignoring_poison(&this.0.nodes).contains_key(&*path);
-            Ok(is_there.then(|| NodeData { data: path.as_bytes().to_vec(), version: 0 }))
+            Ok(is_there.then(|| NodeData {
+                data: path.as_bytes().to_vec(),
+                version: 0,
+                modified: SystemTime::UNIX_EPOCH,
+            }))
         })
     }
 

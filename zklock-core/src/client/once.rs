@@ -1,0 +1,253 @@
+//! Jobs that run once in each period, on one of many hosts.
+//!
+//! A job is a mutex, and a record of its last run below the mutex' path. All writes of the record are guarded by the hold. So a
+//! record that says "running" while another holds the mutex is that of a run which has crashed, or has lost the mutex.
+//!
+//! The time is the date that the leader gives to a write, which is made for this purpose once the mutex is held. A client's
+//! clock is not asked.
+
+use crate::base::error::{Error, ErrorKind};
+use crate::base::failure::Failure;
+use crate::base::owner::Owner;
+use crate::base::wait::Wait;
+use crate::client::lock::Lock;
+use crate::client::once_spec::OnceSpec;
+use crate::client::record::{self, NAME, Record, RunOutcome};
+use crate::client::run::{Begun, Run, release, write};
+use crate::hold::hold::Hold;
+use crate::session::ask::{ask, silence};
+use crate::session::session::Session;
+use crate::zookeeper::ensemble::{NodeData, Write};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A job that runs on one host in each period. See [`Client::once`](crate::Client::once).
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use zklock_core::{Begun, OnceSpec};
+///
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let job = client.once(&OnceSpec::new("/jobs/report", Duration::from_secs(86_400))?)?;
+/// if let Begun::Run(run) = job.begin().await? {
+///     match write_the_report(run.hold().token()).await {
+///         Ok(()) => run.done().await?,
+///         Err(why) => run.failed(why).await?,
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// # async fn write_the_report(_: zklock_core::Token) -> Result<(), &'static str> { Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Once {
+    lock: Lock,
+    spec: Arc<OnceSpec>,
+    node: Arc<str>,
+}
+
+impl Once {
+    pub(crate) fn new(lock: Lock, spec: OnceSpec) -> Self {
+        let node = format!("{}/{NAME}", spec.path()).into();
+        Self { lock, spec: Arc::new(spec), node }
+    }
+
+    /// Returns the description that the job was made from.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(job: &zklock_core::Once) {
+    /// println!("the job {}", job.spec().path());
+    /// # }
+    /// ```
+    pub fn spec(&self) -> &OnceSpec {
+        &self.spec
+    }
+
+    /// Returns the mutex that runs of the job hold, for example to see who holds it.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
+    /// println!("{} hosts run it, or wait", job.lock().contenders().await?.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    /// Begins a run, unless nothing is left to do in this period.
+    ///
+    /// While another host runs the job, this waits. If that host does its work, the answer is [`Begun::Done`]. If it fails, dies
+    /// or loses the mutex, the job runs here, or in the next period: see [`AfterFailure`](crate::AfterFailure). So no period is
+    /// skipped while a host waits, or comes again in the same period.
+    ///
+    /// The period is the one that it is for the servers once the mutex is held. If their time lies before the recorded run,
+    /// because the clock of another leader is slower, nothing is left to do.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Lock::acquire`] does; and with:
+    ///
+    /// * [`ErrorKind::Refused`] if the record cannot be read. The message names its node, and says what to do;
+    /// * [`ErrorKind::Lost`] if the mutex is lost before the run is recorded;
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer any more once the mutex is held;
+    /// * [`ErrorKind::Conflict`] if somebody else writes or deletes the record at the same moment.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the queue, or releases the mutex in the background. If that happens while the run is being
+    /// recorded, it may be recorded, and then counts as failed.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
+    /// use zklock_core::Begun;
+    ///
+    /// match job.begin().await? {
+    ///     Begun::Run(run) => run.done().await?,
+    ///     Begun::Done(record) => println!("{} has run it", record.identity),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn begin(&self) -> Result<Begun, Error> {
+        self.begin_as(Owner::current(), Wait::Forever).await
+    }
+
+    /// Like [`begin`](Self::begin), but waits no longer than `timeout` for another host. Zero does not wait.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`begin`](Self::begin) does; and when the time is up with [`ErrorKind::Timeout`] if another host still runs the
+    /// job, and with [`ErrorKind::Unreachable`] if the ensemble does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`begin`](Self::begin).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::ErrorKind;
+    ///
+    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
+    /// match job.begin_timeout(Duration::ZERO).await {
+    ///     Err(error) if error.kind() == ErrorKind::Timeout => println!("it is being run: {error}"),
+    ///     begun => println!("{:?}", begun?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn begin_timeout(&self, timeout: Duration) -> Result<Begun, Error> {
+        self.begin_as(Owner::current(), timeout.into()).await
+    }
+
+    /// Like [`begin`](Self::begin) or [`begin_timeout`](Self::begin_timeout), for the given owner. It is hidden, because only the
+    /// layers for threads and for other languages and the command have a [`Wait`] in place of a timeout.
+    #[doc(hidden)]
+    pub async fn begin_as(&self, owner: Owner, wait: Wait) -> Result<Begun, Error> {
+        let hold = self.lock.acquire_as(owner, wait).await?;
+        let pool = self.lock.pool();
+        let wait = if wait == Wait::Once { Wait::at_most(Some(pool.options().try_timeout)) } else { wait };
+        tokio::select! {
+            biased;
+            begun = self.begin_under(hold) => begun,
+            _ = wait.over() => {
+                let message = format!("the record of the job {} was not read and written {wait}: {}", self.spec.path(), silence(pool));
+                Err(Error::new(ErrorKind::Unreachable, message))
+            }
+        }
+    }
+
+    /// Looks whether there is something to do, and records the run.
+    async fn begin_under(&self, hold: Hold) -> Result<Begun, Error> {
+        let (last, version) = match hold.read(&self.node).await? {
+            Some(node) => (record::read(self.spec.path(), &node)?, node.version),
+            None => (None, self.create().await?),
+        };
+        // The same once more: only what is written gets a date.
+        let text = last.as_ref().map_or(record::empty().to_owned(), Record::to_text);
+        let version = write(&hold, &text, version).await?;
+        let Some(NodeData { modified: now, .. }) = hold.read(&self.node).await? else {
+            let message = format!("the record of the job {} was deleted while it was read", self.spec.path());
+            return Err(Error::new(ErrorKind::Conflict, message));
+        };
+        if let Some(last) = last.filter(|last| self.spec.is_over(last, now)) {
+            release(&hold).await?;
+            return Ok(Begun::Done(last));
+        }
+        let record = Record {
+            began: now,
+            ended: None,
+            every: self.spec.every(),
+            offset: self.spec.offset,
+            identity: self.lock.pool().identity().to_owned(),
+            token: hold.token(),
+            outcome: RunOutcome::Running,
+        };
+        let version = write(&hold, &record.to_text(), version).await?;
+        Ok(Begun::Run(Run::new(hold, record, version)))
+    }
+
+    /// Creates the node of the record, without a record, and returns its version. It is not guarded: servers before 3.5 cannot do
+    /// that, and a node that a late one creates says no more than none.
+    async fn create(&self) -> Result<i32, Error> {
+        let create = Write::Create { path: self.node.to_string(), data: record::empty().into() };
+        let problem = || format!("the record of the job {} was not created", self.spec.path());
+        let create = &create;
+        ask(self.lock.pool(), problem, |session| async move {
+            match session.commit(Vec::new(), vec![create.clone()]).await {
+                // An earlier try has created it, without an answer.
+                Ok(_) | Err(Failure::Conflict { .. }) => Ok(0),
+                Err(failure) => Err(failure),
+            }
+        })
+        .await
+    }
+
+    /// Reads the record of the last run; `None` if the job has never run. It neither waits for a run nor disturbs it.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
+    /// * [`ErrorKind::Refused`] if the access list does not allow reading it, or the record cannot be read;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
+    /// match job.last().await? {
+    ///     Some(record) => println!("{} in period {}", record.outcome, record.period()),
+    ///     None => println!("it has never run"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn last(&self) -> Result<Option<Record>, Error> {
+        let (path, node) = (self.spec.path(), &self.node);
+        let problem = || format!("the record of the job {path} could not be read");
+        let read = |session: Arc<Session>| async move { session.read(node.clone()).await };
+        let node = ask(self.lock.pool(), problem, read).await?;
+        node.map_or(Ok(None), |node| record::read(path, &node))
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}

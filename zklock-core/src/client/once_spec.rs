@@ -1,0 +1,172 @@
+//! The description of a job that runs once in each period.
+
+use crate::base::error::{Error, ErrorKind};
+use crate::client::record::{Record, period};
+use crate::connect::path::check_lock_path;
+use std::time::{Duration, SystemTime};
+
+/// The shortest period: the servers' clocks differ, and a run costs some writes.
+const EVERY_AT_LEAST: Duration = Duration::from_secs(1);
+/// The longest period, a thousand years, so that sums of such times do not overflow.
+const EVERY_AT_MOST: Duration = Duration::from_secs(1000 * 365 * 86_400);
+
+/// What becomes of a period in which a run has failed.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(zklock_core::AfterFailure::default(), zklock_core::AfterFailure::Again);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum AfterFailure {
+    /// The job runs again in the same period, as soon as a host begins.
+    #[default]
+    Again,
+    /// The job runs in the next period.
+    Next,
+}
+
+/// The description of a job that runs once in each period: the path, the period, and what follows a failure.
+/// [`Client::once`](crate::Client::once) makes the job. All hosts should describe it alike.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_core::OnceSpec;
+///
+/// # fn main() -> Result<(), zklock_core::Error> {
+/// let hour = Duration::from_secs(3600);
+/// // For a job that every host starts at midnight: there the period must not begin.
+/// let nightly = OnceSpec::new("/jobs/report", 24 * hour)?.offset(12 * hour)?;
+/// assert_eq!(nightly.path(), "/jobs/report");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct OnceSpec {
+    path: String,
+    every: Duration,
+    pub(crate) offset: Duration,
+    after_failure: AfterFailure,
+}
+
+impl OnceSpec {
+    /// Describes a job with periods of this length, counted from 1970-01-01T00:00:00Z.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if `path` cannot be the path of a lock, or the period is shorter than a second or longer than
+    /// 1,000 years.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::OnceSpec;
+    ///
+    /// assert!(OnceSpec::new("/jobs/report", Duration::from_secs(60)).is_ok());
+    /// assert!(OnceSpec::new("/jobs/report", Duration::ZERO).is_err());
+    /// ```
+    pub fn new(path: &str, every: Duration) -> Result<Self, Error> {
+        check_lock_path(path)?;
+        if !(EVERY_AT_LEAST..=EVERY_AT_MOST).contains(&every) {
+            let message = format!(
+                "the job {path} cannot run every {every:?}: a period lasts from a second to 1,000 years"
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        // To the millisecond, as the servers have it.
+        let every = Duration::from_millis(u64::try_from(every.as_millis()).unwrap_or(u64::MAX));
+        let (path, offset, after_failure) = (path.to_owned(), Duration::ZERO, AfterFailure::default());
+        Ok(Self { path, every, offset, after_failure })
+    }
+
+    /// Lets each period begin this much later. The clocks of hosts and servers differ, so a job must not be started where one
+    /// period ends and the next one begins: it would be skipped in one, and run twice in the other. A day begins at midnight
+    /// UTC; if cron starts the job at that time, 12 hours are a good offset.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is not less than the period.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::OnceSpec;
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// let hourly = OnceSpec::new("/jobs/report", Duration::from_secs(3600))?;
+    /// let from_half_past_to_half_past = hourly.offset(Duration::from_secs(1800))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn offset(mut self, offset: Duration) -> Result<Self, Error> {
+        let (path, every) = (&self.path, self.every);
+        if offset >= every {
+            let message = format!(
+                "the periods of the job {path} cannot begin {offset:?} later: the offset must be less than the period of {every:?}"
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        self.offset = Duration::from_millis(u64::try_from(offset.as_millis()).unwrap_or(u64::MAX));
+        Ok(self)
+    }
+
+    /// Says whether the job runs again in the period in which it has failed. By default it does. A host that dies, or loses the
+    /// lock, has failed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::{AfterFailure, OnceSpec};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// // Half a mailing must not be sent twice.
+    /// let mailing = OnceSpec::new("/jobs/mailing", Duration::from_secs(86_400))?.after_failure(AfterFailure::Next);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn after_failure(mut self, after_failure: AfterFailure) -> Self {
+        self.after_failure = after_failure;
+        self
+    }
+
+    /// Returns the path of the job, which is the path of its mutex.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn example(spec: &zklock_core::OnceSpec) {
+    /// println!("the lock {}", spec.path());
+    /// # }
+    /// ```
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the length of a period.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn example(spec: &zklock_core::OnceSpec) {
+    /// println!("{} runs every {:?}", spec.path(), spec.every());
+    /// # }
+    /// ```
+    pub fn every(&self) -> Duration {
+        self.every
+    }
+
+    /// Whether nothing is left to do in the period that it is now, after this run. Periods that are not alike, because the job is
+    /// described differently now, are compared by when the run began.
+    pub(crate) fn is_over(&self, last: &Record, now: SystemTime) -> bool {
+        let number = |at| period(at, self.every, self.offset);
+        let (then, now) = (number(last.began), number(now));
+        // If the clock was put back, or a slower one counts now, this period may have had its run already.
+        then > now || then == now && (last.is_done() || self.after_failure == AfterFailure::Next)
+    }
+}
