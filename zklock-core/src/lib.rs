@@ -66,6 +66,8 @@
 // ```text
 // .          face                                       what the C and Python layers need
 // blocking   client                                     the public API for threads
+//            once
+//            run
 //            lock observer barrier double_barrier member
 //            hold loss wanted lazy
 //            home

@@ -4,12 +4,14 @@ use super::barrier::Barrier;
 use super::double_barrier::DoubleBarrier;
 use super::home::Home;
 use super::lock::Lock;
+use super::once::Once;
 use super::watch::Watch;
 #[cfg(doc)]
 use crate::ErrorKind;
 use crate::base::error::Error;
 use crate::base::stats::Stats;
 use crate::base::wait::Wait;
+use crate::client::once_spec::OnceSpec;
 use crate::client::spec::LockSpec;
 use crate::connect::options::ClientOptions;
 use crate::session::connection::ConnectionState;
@@ -514,6 +516,32 @@ impl Client {
         let specs = locks.iter().map(|lock| lock.spec().clone()).collect();
         let are_own = locks.iter().all(|lock| lock.core.home().is_same(&self.home));
         Ok(if are_own { Ok(specs) } else { Err(specs) })
+    }
+
+    /// Makes the job that `spec` describes, without a request: it runs on one host in each period. See
+    /// [`Client::once`](crate::Client::once).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`lock`](Self::lock) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::{Begun, OnceSpec};
+    ///
+    /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let daily = OnceSpec::new("/jobs/report", Duration::from_secs(86_400))?;
+    /// if let Begun::Run(run) = client.once(&daily)?.begin()? {
+    ///     // ... write the report of the day ...
+    ///     run.done()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn once(&self, spec: &OnceSpec) -> Result<Once, Error> {
+        Once::new(&self.home, spec)
     }
 
     /// Makes the barrier at `path`, without a request; it sets nothing. See [`Client::barrier`](crate::Client::barrier).

@@ -77,6 +77,8 @@ mod lock;
 mod loss;
 mod member;
 mod observer;
+mod once;
+mod run;
 mod wanted;
 mod watch;
 
@@ -85,6 +87,6 @@ use crate::ErrorKind;
 
 pub use self::{
     barrier::Barrier, client::Client, double_barrier::DoubleBarrier, hold::Hold, lazy::Lazy, lock::Lock,
-    loss::Loss, member::Member, observer::Observer, wanted::Wanted, watch::Watch,
+    loss::Loss, member::Member, observer::Observer, once::Once, run::Run, wanted::Wanted, watch::Watch,
 };
 pub use crate::threads::{call::Call, interrupt::Interrupt, started::Started};
