@@ -189,6 +189,8 @@ mod any {
 mod election;
 mod exclusive_lock;
 
+mod once;
+
 mod barrier {
     mod crash;
     mod crowd;
