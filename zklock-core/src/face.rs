@@ -1,6 +1,7 @@
 //! Items that the C and Python layers need, and Rust programs do not. They are not part of the public
 //! interface.
 
+pub use crate::base::duration::parse_duration;
 pub use crate::base::sockets::above_streams;
 pub use crate::hold::{loss::Loss, wanted::Wanted};
 pub use crate::session::guardian::command as guardian_command;

@@ -1,6 +1,7 @@
 pub(crate) mod attempts;
 pub(crate) mod clock;
 pub(crate) mod debt;
+pub(crate) mod duration;
 pub(crate) mod error;
 pub(crate) mod failure;
 pub(crate) mod files;
