@@ -11,6 +11,7 @@ use crate::guest::number;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use crate::hold::note;
+use crate::inside::Inside;
 use crate::patience::Given;
 use crate::verb::{Convert, Verb, nothing, or_raise};
 use pyo3::prelude::*;
@@ -66,7 +67,7 @@ pub(crate) struct DoubleBarrierInner {
     core: blocking::DoubleBarrier,
     timeout: Option<Duration>,
     /// The members of blocks, and their owners.
-    inside: Mutex<Vec<(Owner, Block, Arc<MemberInner>)>>,
+    inside: Inside<Arc<MemberInner>>,
 }
 
 /// A member, until it has left.
@@ -90,7 +91,7 @@ impl DoubleBarrierInner {
         let members = number::count(py, "members", members)?;
         let core = client.core.double_barrier(path, members).map_err(|error| raised(py, &error))?;
         let timeout = number::patience(py, timeout)?;
-        Ok(Arc::new(Self { client: client.clone(), core, timeout, inside: Mutex::default() }))
+        Ok(Arc::new(Self { client: client.clone(), core, timeout, inside: Inside::default() }))
     }
 
     /// Enters as a new member.
@@ -128,7 +129,7 @@ impl DoubleBarrierInner {
         let deliver = move |py: Python<'_>, member: Arc<MemberInner>| {
             let given = Py::new(py, AsyncMember::of(py, member.clone(), inner.timeout)?)?.into_any();
             if let Some((owner, block)) = block {
-                inner.keep(owner, block, &member);
+                inner.inside.keep(owner, block, member);
             }
             Ok(given)
         };
@@ -148,21 +149,9 @@ impl DoubleBarrierInner {
         member.end_block(kind, exception, self.timeout)
     }
 
-    fn keep(&self, owner: Owner, block: Block, member: &Arc<MemberInner>) {
-        lock_ignoring_poison(&self.inside).push((owner, block, member.clone()));
-    }
-
-    /// Returns the member that the end of a block leaves with. If the block is not known: the latest of this owner,
-    /// otherwise of anyone, since another thread or task may end a generator.
+    /// Returns the member that the end of a block leaves with.
     fn take(&self, py: Python<'_>, owner: Owner, block: Block) -> PyResult<Arc<MemberInner>> {
-        let last = {
-            let mut inside = lock_ignoring_poison(&self.inside);
-            let blocks = inside.iter().enumerate().map(|(index, (_, block, _))| (index, *block));
-            let known = block.find(blocks);
-            let own = || inside.iter().rposition(|(whose, ..)| *whose == owner);
-            known.or_else(own).or(inside.len().checked_sub(1)).map(|last| inside.remove(last).2)
-        };
-        last.ok_or_else(|| {
+        self.inside.take(owner, block).ok_or_else(|| {
             not_held(
                 py,
                 format!("no member is inside the barrier {}: there is nothing to leave", self.core.path()),
@@ -295,7 +284,7 @@ impl DoubleBarrier {
         let timeout = self.inner.timeout;
         let block = Block::of_caller(py);
         let inner = self.inner.enter_blocking(py, timeout)?;
-        self.inner.keep(owner::of_caller(py)?, block, &inner);
+        self.inner.inside.keep(owner::of_caller(py)?, block, inner.clone());
         Member::of(py, inner, timeout)
     }
 

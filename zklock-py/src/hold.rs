@@ -131,8 +131,14 @@ impl Held {
         if self.is_released() {
             return Ok(false);
         }
+        self.leave_by(self.hold.release_call(owner::of_caller(py)?), exception)
+    }
+
+    /// Releases at the end of a `with` block by this call.
+    pub(crate) fn leave_by(&self, release: Call<()>, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = exception.py();
         let convert = |_: Python<'_>, released| left(released, exception);
-        let left = self.end(owner::of_caller(py)?, convert).run(py);
+        let left = Verb::new(release, convert).begins_first().of_anchored(self.anchored()).run(py);
         self.forget_callbacks(py);
         left.map(|()| false)
     }
@@ -149,16 +155,29 @@ impl Held {
         if self.is_released() {
             return Ok(Coroutine::done(WHAT, boolean(py, false)));
         }
+        let release = self.hold.release_call(owner::of_task_or_unique(py)?);
+        self.begin_to_leave_by(WHAT, release, kind, exception)
+    }
+
+    /// Starts the release at the end of an `async with` block by this call.
+    pub(crate) fn begin_to_leave_by(
+        &self,
+        what: &'static str,
+        release: Call<()>,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let py = kind.py();
         if is_generator_exit(kind)? {
             // The event loop is closing this coroutine, so it must not wait any longer.
             self.hold.let_go();
             self.forget_callbacks(py);
-            return Ok(Coroutine::done(WHAT, boolean(py, false)));
+            return Ok(Coroutine::done(what, boolean(py, false)));
         }
         let failed = Failed::of(exception);
         let convert =
             move |py: Python<'_>, released| left(released, &failed.find(py)?).map(|()| boolean(py, false));
-        let leaving = self.end(owner::of_task_or_unique(py)?, convert).begun(py, WHAT);
+        let leaving = Verb::new(release, convert).begins_first().of_anchored(self.anchored()).begun(py, what);
         self.forget_callbacks(py);
         leaving
     }

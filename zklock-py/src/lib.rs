@@ -15,7 +15,8 @@
 //           verb                       a call of the core, and how Python gets its answer
 //           client_inner               what all that one client makes shares
 //           holds                      what is held, by whom, by which `with` block; how long to wait
-//           held block patience
+//           inside held patience
+//           block
 // settings  options credentials hosts  how to connect, and as whom
 //           tls guardian
 // calls     greenlet                   how calls wait: in a greenlet, or as a coroutine; who owns what they acquire
@@ -46,6 +47,7 @@ mod guest;
 mod held;
 mod hold;
 mod holds;
+mod inside;
 mod kinds;
 mod lock;
 mod loss;
