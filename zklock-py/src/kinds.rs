@@ -7,13 +7,15 @@ use crate::client_inner::ClientInner;
 use crate::double_barrier::{AsyncDoubleBarrier, DoubleBarrier, DoubleBarrierInner};
 use crate::guest::error::{forked, invalid, raised, unpicklable};
 use crate::guest::mirror::table;
-use crate::guest::number;
+use crate::guest::number::{self, Every};
 use crate::guest::value;
 use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
+use crate::once::{AsyncOnce, Once, OnceInner};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
+use std::time::Duration;
 use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 
 /// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
@@ -70,6 +72,13 @@ impl Face {
         match self {
             Self::Threads => Barrier::of(py, barrier).map(Py::into_any),
             Self::Asyncio => AsyncBarrier::of(py, barrier).map(Py::into_any),
+        }
+    }
+
+    fn once(self, py: Python<'_>, once: Arc<OnceInner>) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Threads => Once::of(py, once).map(Py::into_any),
+            Self::Asyncio => AsyncOnce::of(py, once).map(Py::into_any),
         }
     }
 
@@ -327,6 +336,36 @@ impl BaseClient {
     ) -> PyResult<Py<PyAny>> {
         let spec = slf.get().inner.core.any_of(&locks_of(locks)?);
         Self::made(slf, spec, Ok, timeout, figures)
+    }
+
+    /// The job at ``path``, which runs on one host in each period: a ``Once``, or for asyncio an ``AsyncOnce``.
+    ///
+    /// >>> with zk.once("/jobs/doc-three", every="1d", offset="12h") as run:
+    /// ...     if run:
+    /// ...         print("write the report")
+    /// write the report
+    ///
+    /// ``every`` is the length of a period: seconds, a ``timedelta``, or a text such as ``"1d"`` or ``"1h30m"``; a second at least.
+    /// Periods are counted from 1970-01-01T00:00:00Z, on the clocks of the servers, so a host whose clock is wrong does no harm.
+    /// ``offset`` lets them begin later. The clocks of hosts and servers differ, so do not start a job where a period begins: if
+    /// cron starts it at midnight UTC, 12 hours are a good offset.
+    ///
+    /// A job is a mutex with a record of its last run. While another host runs it, others wait, for ``timeout`` seconds as with
+    /// other locks (``None`` waits for ever, 0 does not wait), and then raise ``Timeout``. If that host dies, the next one takes
+    /// over. ``after_failure`` says whether a job that has failed runs ``"again"`` in the same period, or in the ``"next"`` one. A
+    /// host that dies, or loses the lock, has failed.
+    #[pyo3(signature = (path, every, *, offset=Every(Duration::ZERO), after_failure="again", timeout=None), text_signature = "($self, path, every, *, offset=0, after_failure=\"again\", timeout=None)")]
+    fn once(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        every: Every,
+        offset: Every,
+        after_failure: &str,
+        timeout: Option<f64>,
+    ) -> PyResult<Py<PyAny>> {
+        let inner = OnceInner::new(py, &self.inner, path, every, offset, after_failure, timeout)?;
+        self.face.once(py, inner)
     }
 
     /// The barrier at ``path``: while it is set, callers of ``wait`` wait.

@@ -9,7 +9,7 @@
 // ```text
 // .         client                     the classes, blocking and asyncio side by side
 //           kinds
-//           lock double_barrier
+//           lock double_barrier once
 //           barrier observer hold
 //           guarded loss wanted alarm
 //           verb                       a call of the core, and how Python gets its answer
@@ -52,6 +52,7 @@ mod kinds;
 mod lock;
 mod loss;
 mod observer;
+mod once;
 mod patience;
 mod settings;
 mod testing;
@@ -74,6 +75,7 @@ mod _zklock {
         lock::{AsyncLock, Lock},
         loss::Loss,
         observer::{AsyncObserver, Observer},
+        once::{AsyncOnce, Once},
         settings::credentials::{Digest, Kerberos, Sasl},
         settings::tls::{PassPhrase, Tls},
         testing::{Injected, Server},

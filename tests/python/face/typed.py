@@ -137,6 +137,25 @@ def barriers(zk: zklock.Client) -> None:
     zk.double_barrier("/a")  # type: ignore[call-arg]
 
 
+def jobs(zk: zklock.Client) -> None:
+    job = zk.once("/a", every="1d", offset=3600, after_failure="next", timeout=None)
+    assert_type(job, zklock.Once)
+    assert_type(job.aio, zklock.AsyncOnce)
+    assert_type(job.last(), typing.Optional[zklock.Record])
+    with job as run:
+        if run:
+            assert_type(run.hold, typing.Optional[zklock.Hold])
+
+    @job
+    def report(number: int) -> str:
+        return str(number)
+
+    assert_type(report(1), typing.Optional[str])
+    report("1")  # type: ignore[arg-type]
+    zk.once("/a")  # type: ignore[call-arg]
+    zk.once("/a", 5, after_failure="never")  # type: ignore[arg-type]
+
+
 def lock(lock: zklock.Lock) -> None:
     assert_type(lock.acquire(), bool)
     assert_type(lock.acquire(False), bool)
@@ -240,6 +259,8 @@ async def both_faces(lock: zklock.Lock, zk: zklock.Client) -> None:
         await entered.guard("zklock")
         async for leader in entered.election("/a").observe():
             assert_type(leader, typing.Optional[zklock.Contender])
+        async with entered.once("/a", 5) as run:
+            assert_type(run, zklock.AsyncRun)
         member = await entered.double_barrier("/a", 5).enter(timeout=5)
         assert_type(member, zklock.AsyncMember)
         # This begins at once.

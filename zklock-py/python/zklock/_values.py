@@ -5,6 +5,9 @@ from __future__ import annotations
 import enum
 import typing
 
+if typing.TYPE_CHECKING:
+    from ._zklock import AsyncHold, Hold
+
 
 class HoldState(enum.Enum):
     """The state of a hold."""
@@ -111,6 +114,51 @@ class NodeData(typing.NamedTuple):
     """The data of the node."""
     version: int
     """How often the data has been set. Give it to a write that must not overwrite somebody else's change."""
+
+
+class Record(typing.NamedTuple):
+    """What is recorded of the last run of a job. All times are seconds since the epoch, on the servers' clocks. See ``Once.last``."""
+
+    period: int
+    """The number of the period in which it ran, counted from 1970."""
+    began: float
+    """When it began."""
+    ended: typing.Optional[float]
+    """When it ended. ``None`` if it has not, or nobody could say that it did."""
+    next: float
+    """When the next period begins, in which the job is due again."""
+    identity: str
+    """Whose run it was: the ``identity`` of the client."""
+    token: int
+    """The fencing token of the hold under which it ran."""
+    outcome: str
+    """``"done"``, ``"failed"`` or ``"running"``. A run whose host died, or lost the lock, stays recorded as running."""
+    failure: typing.Optional[str]
+    """Why it failed, if it did."""
+
+
+class Run(typing.NamedTuple):
+    """The value of a ``with`` block on a ``Once``. It is true if the job runs here now."""
+
+    hold: typing.Optional[Hold]
+    """The ``Hold`` of the job's mutex. ``None`` if nothing is left to do."""
+    record: typing.Optional[Record]
+    """The ``Record`` of the run that has done it. ``None`` if the job runs here."""
+
+    def __bool__(self) -> bool:
+        return self.hold is not None
+
+
+class AsyncRun(typing.NamedTuple):
+    """The value of an ``async with`` block on a ``Once`` or an ``AsyncOnce``. It is true if the job runs here now."""
+
+    hold: typing.Optional[AsyncHold]
+    """The ``AsyncHold`` of the job's mutex. ``None`` if nothing is left to do."""
+    record: typing.Optional[Record]
+    """The ``Record`` of the run that has done it. ``None`` if the job runs here."""
+
+    def __bool__(self) -> bool:
+        return self.hold is not None
 
 
 class Contender(typing.NamedTuple):

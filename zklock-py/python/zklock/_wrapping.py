@@ -11,7 +11,7 @@ from ._cancelling import CancelOnLoss, running_trio
 from ._errors import InvalidInput
 
 if typing.TYPE_CHECKING:
-    from ._zklock import AsyncLock, BaseHold, Lock
+    from ._zklock import AsyncLock, AsyncOnce, BaseHold, Lock, Once
 
 
 def _is(test: typing.Callable[[typing.Any], bool], function: typing.Any) -> bool:
@@ -54,15 +54,44 @@ def decorated(blocking: Lock | None, lock: AsyncLock, function: typing.Any) -> t
     @functools.wraps(function)
     def locked(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
         with blocking:
-            result = function(*arguments, **named)
-            if isinstance(result, types.CoroutineType):
-                # Nothing will await it.
-                result.close()
-            if isinstance(result, _LATER):
-                raise InvalidInput(f"{function!r} returns {result!r}, which would run without the lock: decorate what makes it")
-            return result
+            return _over(function, function(*arguments, **named))
 
     return locked
+
+
+def _over(function: typing.Any, result: typing.Any) -> typing.Any:
+    """What the function returned, unless that still has to run."""
+    if isinstance(result, types.CoroutineType):
+        # Nothing will await it.
+        result.close()
+    if isinstance(result, _LATER):
+        raise InvalidInput(f"{function!r} returns {result!r}, which would run without the lock: decorate what makes it")
+    return result
+
+
+def job(blocking: Once | None, once: AsyncOnce, function: typing.Any) -> typing.Any:
+    """The function as a job: it is called if the job runs here now, in a block that is cancelled by a loss if it is a coroutine function."""
+    _check(function, "a job as a decorator")
+    if _is(inspect.iscoroutinefunction, function):
+
+        @functools.wraps(function)
+        async def job_coroutine(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
+            async with once as run:
+                if run.hold is None:
+                    return None
+                async with CancelOnLoss(run.hold):
+                    return await function(*arguments, **named)
+
+        return job_coroutine
+    if blocking is None:
+        raise InvalidInput(f"an AsyncOnce decorates coroutine functions: for {function!r} take a job of the Client")
+
+    @functools.wraps(function)
+    def job_function(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
+        with blocking as run:
+            return _over(function, function(*arguments, **named)) if run else None
+
+    return job_function
 
 
 class _Transport:

@@ -1,12 +1,13 @@
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
-from typing_extensions import Self, disjoint_base
+from typing_extensions import ParamSpec, Self, disjoint_base
 
 from ._cancelling import Cancelling, CancelOnLoss
-from ._values import ConnectionState, Contender, HoldState, LossReason, NodeData, Session, Stats
+from ._values import AsyncRun, ConnectionState, Contender, HoldState, LossReason, NodeData, Record, Run, Session, Stats
 
 # The docstrings are copied from the native module: tests/python/face/stub.py writes and checks them.
 #
@@ -22,6 +23,7 @@ __all__ = [
     "AsyncLock",
     "AsyncMember",
     "AsyncObserver",
+    "AsyncOnce",
     "Barrier",
     "BaseGuarded",
     "BaseHold",
@@ -36,6 +38,7 @@ __all__ = [
     "Loss",
     "Member",
     "Observer",
+    "Once",
     "PassPhrase",
     "Sasl",
     "Server",
@@ -55,6 +58,8 @@ _CoroutineFunction = TypeVar("_CoroutineFunction", bound=Callable[..., Coroutine
 _Gated = TypeVar("_Gated")
 _Result = TypeVar("_Result")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
+_AnyOnce = TypeVar("_AnyOnce")
+_Parameters = ParamSpec("_Parameters")
 _Foreign = Literal["refuse", "go-ahead"]
 _Watching = Literal["nearest", "children"]
 _Fault = Literal["lose-request", "cut-before-reply", "cut-after-reply", "drop-reply", "freeze", "expire", "bring-back"]
@@ -78,7 +83,7 @@ _Kind = Literal[
 ]
 
 @disjoint_base
-class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
+class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     """The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
     ``Lock``, an ``AsyncClient`` an ``AsyncLock``.
 
@@ -289,6 +294,32 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
         lock that the caller already holds counts as busy, unless it is reentrant.
         """
+    def once(
+        self,
+        path: str,
+        every: float | str | timedelta,
+        *,
+        offset: float | str | timedelta = 0,
+        after_failure: Literal["again", "next"] = "again",
+        timeout: float | None = None,
+    ) -> _AnyOnce:
+        """The job at ``path``, which runs on one host in each period: a ``Once``, or for asyncio an ``AsyncOnce``.
+
+        >>> with zk.once("/jobs/doc-three", every="1d", offset="12h") as run:
+        ...     if run:
+        ...         print("write the report")
+        write the report
+
+        ``every`` is the length of a period: seconds, a ``timedelta``, or a text such as ``"1d"`` or ``"1h30m"``; a second at least.
+        Periods are counted from 1970-01-01T00:00:00Z, on the clocks of the servers, so a host whose clock is wrong does no harm.
+        ``offset`` lets them begin later. The clocks of hosts and servers differ, so do not start a job where a period begins: if
+        cron starts it at midnight UTC, 12 hours are a good offset.
+
+        A job is a mutex with a record of its last run. While another host runs it, others wait, for ``timeout`` seconds as with
+        other locks (``None`` waits for ever, 0 does not wait), and then raise ``Timeout``. If that host dies, the next one takes
+        over. ``after_failure`` says whether a job that has failed runs ``"again"`` in the same period, or in the ``"next"`` one. A
+        host that dies, or loses the lock, has failed.
+        """
     def barrier(self, path: str) -> _AnyBarrier:
         """The barrier at ``path``: while it is set, callers of ``wait`` wait.
 
@@ -375,7 +406,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         """The session timeout in seconds that the servers granted, or ``None`` if there is no session."""
 
 @final
-class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
+class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
     """A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
     It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
 
@@ -509,7 +540,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     ) -> None: ...
 
 @final
-class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
+class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier, AsyncOnce]):
     """A ``Client`` for asyncio. Get one with ``async with`` on a ``Client``, or from ``Client.aio``.
 
     >>> async def report():
@@ -1310,6 +1341,91 @@ class AsyncMember:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> Literal[False]: ...
+
+@final
+class Once:
+    """A job that runs on one host in each period. Get one from ``Client.once``.
+
+    >>> with zk.once("/jobs/doc", every="1d", timeout=5) as run:
+    ...     if run:
+    ...         print("with token", run.hold.token > 0)
+    with token True
+    >>> with zk.once("/jobs/doc", every="1d") as run:
+    ...     bool(run), run.record.outcome
+    (False, 'done')
+
+    While another host runs the job, the block waits before it begins. The block's value, a ``Run``, is false if nothing is left
+    to do in this period. If the block raises, the job has failed, with that exception as the reason, and the exception goes on.
+    If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed.
+
+    It is also a decorator, for a function or a coroutine function: each call runs in a block of its own. If nothing is left to do, the
+    function is not called, and the call returns ``None``.
+
+    >>> @zk.once("/jobs/doc", every="1d")
+    ... def report():
+    ...     return "written"
+    >>> print(report())
+    None
+    """
+    @property
+    def path(self) -> str:
+        """The path of the job, which is that of its mutex."""
+    @property
+    def aio(self) -> AsyncOnce:
+        """This job for asyncio."""
+    def last(self) -> Record | None:
+        """The ``Record`` of the last run, or ``None`` if the job has never run. It neither waits for a run nor disturbs it. Raises
+        ``Refused`` if the record cannot be read.
+        """
+    def __enter__(self) -> Run: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+    async def __aenter__(self) -> AsyncRun: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+    @overload
+    def __call__(
+        self, function: Callable[_Parameters, Coroutine[Any, Any, _Result]], /
+    ) -> Callable[_Parameters, Coroutine[Any, Any, _Result | None]]: ...
+    @overload
+    def __call__(self, function: Callable[_Parameters, _Result], /) -> Callable[_Parameters, _Result | None]: ...
+
+@final
+class AsyncOnce:
+    """A ``Once`` for asyncio. Get one from ``AsyncClient.once`` or from ``Once.aio``.
+
+    >>> async def report():
+    ...     async with zk.aio.once("/jobs/doc-too", every=3600, timeout=5) as run:
+    ...         return bool(run)
+    >>> asyncio.run(report())
+    True
+    """
+    @property
+    def path(self) -> str:
+        """The path of the job, which is that of its mutex."""
+    @property
+    def aio(self) -> AsyncOnce:
+        """This job itself."""
+    async def last(self) -> Record | None:
+        """The ``Record`` of the last run, or ``None`` if the job has never run. See ``Once.last``."""
+    async def __aenter__(self) -> AsyncRun: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+    def __call__(
+        self, function: Callable[_Parameters, Coroutine[Any, Any, _Result]], /
+    ) -> Callable[_Parameters, Coroutine[Any, Any, _Result | None]]: ...
 
 @disjoint_base
 class BaseGuarded:

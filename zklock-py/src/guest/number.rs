@@ -4,6 +4,7 @@ use crate::guest::error::invalid;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use std::time::Duration;
+use zklock_core::face::parse_duration;
 
 /// Reads how long to wait; `None` waits for ever.
 pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
@@ -34,6 +35,26 @@ pub(crate) fn version(version: &Bound<'_, PyAny>) -> PyResult<i32> {
             let range = format!("it is a number from 0 to {}; leave it out if any version will do", i32::MAX);
             Err(invalid(version.py(), format!("version={version}: {range}")))
         }
+    }
+}
+
+/// How long a period is, or how much later it begins: a number of seconds, a `timedelta`, or a text such as `1d`.
+pub(crate) struct Every(pub(crate) Duration);
+
+impl<'py> FromPyObject<'_, 'py> for Every {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let py = value.py();
+        if let Ok(text) = value.extract::<String>() {
+            return parse_duration(&text).map(Self).map_err(|problem| invalid(py, problem));
+        }
+        if let Ok(seconds) = value.extract::<f64>() {
+            let problem =
+                |_| invalid(py, format!("{seconds} s: give a number of seconds that is not negative"));
+            return Duration::try_from_secs_f64(seconds).map(Self).map_err(problem);
+        }
+        value.extract().map(Self)
     }
 }
 

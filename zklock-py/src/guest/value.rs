@@ -4,10 +4,10 @@ use crate::guest::mirror::{Members, Mirrored, Named, mirrored, named_tuple};
 use crate::guest::sync::Found;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 use zklock_core::{
     AcquireOutcome, Committed, ConnectionState, Histogram, HoldState, LockStats, LossReason, NodeData,
-    QueuedContender, Stats,
+    QueuedContender, Record, RunOutcome, Stats,
 };
 use zklock_testkit::Session;
 
@@ -47,6 +47,9 @@ struct Classes {
     stats: Named,
     contender: Named,
     node_data: Named,
+    record: Named,
+    run: Named,
+    async_run: Named,
     session: Named,
 }
 
@@ -62,6 +65,9 @@ impl Classes {
             stats: Named::load(&module, "Stats", STATS)?,
             contender: Named::load(&module, "Contender", CONTENDER)?,
             node_data: Named::load(&module, "NodeData", NODE_DATA)?,
+            record: Named::load(&module, "Record", RECORD)?,
+            run: Named::load(&module, "Run", RUN)?,
+            async_run: Named::load(&module, "AsyncRun", ASYNC_RUN)?,
             session: Named::load(&module, "Session", SESSION)?,
         })
     }
@@ -158,7 +164,7 @@ named_tuple! {
         identity: contender.identity,
         session: contender.session,
         token: contender.token.value(),
-        since: contender.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        since: since_1970(contender.since),
         dialect: contender.dialect.to_string(),
         node: contender.node,
         role: contender.role.to_string(),
@@ -174,6 +180,33 @@ named_tuple! {
 }
 
 named_tuple! {
+    fn record(py, record: Record) -> RECORD {
+        period: record.period(),
+        began: since_1970(record.began),
+        ended: record.ended.map(since_1970),
+        next: since_1970(record.next()),
+        identity: record.identity,
+        token: record.token.value(),
+        outcome: record.outcome.to_string(),
+        failure: if let RunOutcome::Failed(why) = record.outcome { Some(why) } else { None },
+    }
+}
+
+named_tuple! {
+    fn run(py, run: (Option<Py<PyAny>>, Option<Record>)) -> RUN {
+        hold: run.0,
+        record: record_or_none(py, run.1)?,
+    }
+}
+
+named_tuple! {
+    fn async_run(py, run: (Option<Py<PyAny>>, Option<Record>)) -> ASYNC_RUN {
+        hold: run.0,
+        record: record_or_none(py, run.1)?,
+    }
+}
+
+named_tuple! {
     fn session(py, session: Session) -> SESSION {
         id: session.id,
         timeout: session.timeout.as_secs_f64(),
@@ -185,6 +218,15 @@ named_tuple! {
 pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResult<Py<PyAny>> {
     let queue = queue.into_iter().map(|one| contender(py, one));
     Ok(queue.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind())
+}
+
+/// Converts a record; `None` if there is none.
+pub(crate) fn record_or_none(py: Python<'_>, last: Option<Record>) -> PyResult<Py<PyAny>> {
+    last.map_or_else(|| Ok(py.None()), |last| record(py, last))
+}
+
+fn since_1970(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// Converts a node; `None` if there is no such node.

@@ -1,0 +1,349 @@
+//! Jobs that run on one host in each period.
+
+use crate::block::Block;
+use crate::calls::anchor::CallbackAnchor;
+use crate::calls::call::{Call, Timed};
+use crate::calls::coroutine::Coroutine;
+use crate::calls::owner;
+use crate::client_inner::ClientInner;
+use crate::guest::error::{invalid, not_held, raised, unpicklable};
+use crate::guest::number::{self, Every};
+use crate::guest::sync::intern;
+use crate::guest::value;
+use crate::held::Held;
+use crate::hold::{AsyncHold, Hold};
+use crate::inside::Inside;
+use crate::verb::{Convert, Verb, or_raise};
+use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
+use std::sync::Arc;
+use std::time::Duration;
+use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOutcome, blocking};
+
+/// A job that runs on one host in each period. Get one from ``Client.once``.
+///
+/// >>> with zk.once("/jobs/doc", every="1d", timeout=5) as run:
+/// ...     if run:
+/// ...         print("with token", run.hold.token > 0)
+/// with token True
+/// >>> with zk.once("/jobs/doc", every="1d") as run:
+/// ...     bool(run), run.record.outcome
+/// (False, 'done')
+///
+/// While another host runs the job, the block waits before it begins. The block's value, a ``Run``, is false if nothing is left
+/// to do in this period. If the block raises, the job has failed, with that exception as the reason, and the exception goes on.
+/// If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed.
+///
+/// It is also a decorator, for a function or a coroutine function: each call runs in a block of its own. If nothing is left to do, the
+/// function is not called, and the call returns ``None``.
+///
+/// >>> @zk.once("/jobs/doc", every="1d")
+/// ... def report():
+/// ...     return "written"
+/// >>> print(report())
+/// None
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct Once {
+    anchor: Py<CallbackAnchor>,
+    inner: Arc<OnceInner>,
+}
+
+/// A ``Once`` for asyncio. Get one from ``AsyncClient.once`` or from ``Once.aio``.
+///
+/// >>> async def report():
+/// ...     async with zk.aio.once("/jobs/doc-too", every=3600, timeout=5) as run:
+/// ...         return bool(run)
+/// >>> asyncio.run(report())
+/// True
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct AsyncOnce {
+    anchor: Py<CallbackAnchor>,
+    inner: Arc<OnceInner>,
+}
+
+/// A hold, and what is recorded of its run.
+type Running = (Arc<Held>, RunEntry);
+type Answer = Begun<blocking::Run>;
+
+/// A job, and the blocks that run it.
+pub(crate) struct OnceInner {
+    client: Arc<ClientInner>,
+    core: blocking::Once,
+    timeout: Option<Duration>,
+    /// Nothing for a block that has nothing to do.
+    inside: Inside<Option<Running>>,
+}
+
+impl OnceInner {
+    pub(crate) fn new(
+        py: Python<'_>,
+        client: &Arc<ClientInner>,
+        path: &str,
+        Every(every): Every,
+        Every(offset): Every,
+        after_failure: &str,
+        timeout: Option<f64>,
+    ) -> PyResult<Arc<Self>> {
+        let after_failure = match after_failure {
+            "again" => AfterFailure::Again,
+            "next" => AfterFailure::Next,
+            other => {
+                let message = format!("after_failure={other:?}: it is \"again\" or \"next\"");
+                return Err(invalid(py, message));
+            }
+        };
+        let spec = OnceSpec::new(path, every).and_then(|spec| spec.offset(offset));
+        let core = spec.and_then(|spec| client.core.once(&spec.after_failure(after_failure)));
+        let core = core.map_err(|error| raised(py, &error))?;
+        let timeout = number::patience(py, timeout)?;
+        Ok(Arc::new(Self { client: client.clone(), core, timeout, inside: Inside::default() }))
+    }
+
+    fn path(&self) -> &str {
+        self.core.spec().path()
+    }
+
+    fn begin(
+        &self,
+        owner: Owner,
+    ) -> Verb<impl Call<Answer = Answer> + use<>, impl Convert<Answer, Begun<Running>> + use<>> {
+        let (core, timeout) = (self.core.clone(), self.timeout);
+        let anchored = self.client.callbacks.anchored.clone();
+        let begun = or_raise(move |_, begun: Answer| {
+            Ok(match begun {
+                Begun::Run(run) => {
+                    let (hold, entry) = run.into_parts();
+                    Begun::Run((Held::new(hold, owner, false, &anchored), entry))
+                }
+                Begun::Done(record) => Begun::Done(record),
+            })
+        });
+        Verb::new(Timed::new(move || core.begin_call(owner, timeout)), begun).of_client(&self.client)
+    }
+
+    /// Makes the value of a block, and keeps what it has until its end.
+    fn enter(
+        &self,
+        (owner, block): (Owner, Block),
+        begun: Begun<Running>,
+        value: impl FnOnce(Option<Arc<Held>>, Option<Record>) -> PyResult<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let (inner, value) = match begun {
+            Begun::Run((held, entry)) => {
+                let value = value(Some(held.clone()), None)?;
+                (Some((held, entry)), value)
+            }
+            Begun::Done(record) => (None, value(None, Some(record))?),
+        };
+        self.inside.keep(owner, block, inner);
+        Ok(value)
+    }
+
+    /// Returns what the block has that ends with this exception, and how its run is recorded.
+    fn take(
+        &self,
+        owner: Owner,
+        block: Block,
+        exception: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<(Arc<Held>, blocking::Call<()>)>> {
+        let py = exception.py();
+        let inner = self.inside.take(owner, block);
+        let inner = inner.ok_or_else(|| not_held(py, format!("no block runs the job {}", self.path())))?;
+        let Some((held, entry)) = inner else { return Ok(None) };
+        if held.is_released() && exception.is_none() {
+            let message = format!(
+                "the run of the job {} is not recorded as done: its hold was released before",
+                self.path()
+            );
+            return Err(not_held(py, message));
+        }
+        let outcome = if exception.is_none() {
+            RunOutcome::Done
+        } else {
+            let text = exception.str().map(|text| text.to_string()).unwrap_or_default();
+            RunOutcome::Failed(format!("{}: {text}", exception.get_type().name()?))
+        };
+        let end = entry.end_call(&held.hold, outcome);
+        Ok(Some((held, end)))
+    }
+
+    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
+        let (owner, block) = (owner::of_task_or_unique(py)?, Block::of_caller(py));
+        let inner = self.clone();
+        let deliver = move |py: Python<'_>, begun| {
+            inner.enter((owner, block), begun, |held, record| {
+                let hold = held.map(|held| AsyncHold::of(py, held, false)).transpose()?;
+                value::async_run(py, (hold.map(Py::into_any), record))
+            })
+        };
+        Ok(self.begin(owner).and_then(deliver).coroutine("AsyncOnce.__aenter__"))
+    }
+
+    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+        const WHAT: &str = "AsyncOnce.__aexit__";
+        let py = kind.py();
+        match self.take(owner::of_task_or_unique(py)?, Block::of_caller(py), exception)? {
+            Some((held, end)) => held.begin_to_leave_by(WHAT, end, kind, exception),
+            None => Ok(Coroutine::done(WHAT, value::boolean(py, false))),
+        }
+    }
+
+    fn last(&self) -> Verb<blocking::Call<Option<Record>>, impl Convert<Option<Record>> + use<>> {
+        Verb::new(self.core.last_call(), or_raise(value::record_or_none)).of_client(&self.client)
+    }
+}
+
+impl Once {
+    pub(crate) fn of(py: Python<'_>, inner: Arc<OnceInner>) -> PyResult<Py<Self>> {
+        let anchor = inner.client.callbacks.anchor(py)?;
+        Py::new(py, Self { anchor, inner })
+    }
+}
+
+#[pymethods]
+impl Once {
+    /// The path of the job, which is that of its mutex.
+    #[getter]
+    fn path(&self) -> &str {
+        self.inner.path()
+    }
+
+    /// This job for asyncio.
+    #[getter]
+    fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncOnce>> {
+        AsyncOnce::of(py, self.inner.clone())
+    }
+
+    /// The ``Record`` of the last run, or ``None`` if the job has never run. It neither waits for a run nor disturbs it. Raises
+    /// ``Refused`` if the record cannot be read.
+    fn last(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.inner.last().run(py)
+    }
+
+    fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let (owner, block) = (owner::of_caller(py)?, Block::of_caller(py));
+        let begun = self.inner.begin(owner).run(py)?;
+        // As with a lock: if a handler that is due raises, the hold is released.
+        py.check_signals()?;
+        self.inner.enter((owner, block), begun, |held, record| {
+            let hold = held.map(|held| Hold::of(py, held, false)).transpose()?;
+            value::run(py, (hold.map(Py::into_any), record))
+        })
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __exit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let _ = (kind, traceback);
+        let py = exception.py();
+        match self.inner.take(owner::of_caller(py)?, Block::of_caller(py), exception)? {
+            Some((held, end)) => held.leave_by(end, exception),
+            None => Ok(false),
+        }
+    }
+
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
+        self.inner.begin_block(py)
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = traceback;
+        self.inner.end_block(kind, exception)
+    }
+
+    #[pyo3(signature = (function, /))]
+    fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        decorate(Some(slf), &slf.get().aio(slf.py())?, function)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zklock.Once {:?} every {:?}>", self.inner.path(), self.inner.core.spec().every())
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Once", "send its path, and make a Client and a Once in each process"))
+    }
+}
+
+/// Returns the function as a job. Without one that blocks, it must be a coroutine function.
+fn decorate<'py>(
+    blocking: Option<&Bound<'py, Once>>,
+    once: &Py<AsyncOnce>,
+    function: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    py.import("zklock._wrapping")?.call_method1(intern!(py, "job"), (blocking, once, function))
+}
+
+impl AsyncOnce {
+    pub(crate) fn of(py: Python<'_>, inner: Arc<OnceInner>) -> PyResult<Py<Self>> {
+        let anchor = inner.client.callbacks.anchor(py)?;
+        Py::new(py, Self { anchor, inner })
+    }
+}
+
+#[pymethods]
+impl AsyncOnce {
+    /// The path of the job, which is that of its mutex.
+    #[getter]
+    fn path(&self) -> &str {
+        self.inner.path()
+    }
+
+    /// This job itself.
+    #[getter]
+    fn aio(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// The ``Record`` of the last run, or ``None`` if the job has never run. See ``Once.last``.
+    fn last(&self) -> Coroutine {
+        self.inner.last().coroutine("AsyncOnce.last")
+    }
+
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
+        self.inner.begin_block(py)
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = traceback;
+        self.inner.end_block(kind, exception)
+    }
+
+    #[pyo3(signature = (function, /))]
+    fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        decorate(None, slf.as_unbound(), function)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zklock.AsyncOnce {:?} every {:?}>", self.inner.path(), self.inner.core.spec().every())
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Once", "send its path, and make a Client and a Once in each process"))
+    }
+}
