@@ -8,6 +8,7 @@ use crate::commands::doctor::Doctor;
 use crate::commands::fence::Fence;
 use crate::commands::held::Held;
 use crate::commands::intervene::{Break, Evict, Revoke};
+use crate::commands::jobs::Jobs;
 use crate::commands::ls::Ls;
 use crate::commands::paper::{Completions, Man};
 use crate::commands::quickstart::Quickstart;
@@ -38,6 +39,7 @@ pub(crate) enum Command {
     Release(Release),
     Ls(Ls),
     Tree(Tree),
+    Jobs(Jobs),
     Break(Break),
     Evict(Evict),
     Revoke(Revoke),

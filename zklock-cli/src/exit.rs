@@ -23,7 +23,8 @@ pub(crate) enum Exit {
 /// The meaning of the codes, for `zklock --help` and the man page.
 pub(crate) const TABLE: &str = "\
 Exit codes:
-    0  done; `run`: the job's own exit code, or 128 and the number of the signal that ended it
+    0  done, also before in this period (--every); `run`: the job's own exit code, or 128 and the
+       number of the signal that ended it
     1  `doctor` found a fault; `break`, `evict` and `revoke` found nobody, or were told not to
    64  the arguments are wrong
   120  the lock is busy (--try)

@@ -5,7 +5,8 @@
 // ```text
 // .          main arguments                         the command line
 //            configuration                          a file with options of the connection
-// commands   run acquire                            a command that runs while a lock is held; a lock for a shell
+// commands   jobs                                   the jobs that run once in each period
+//            run acquire                            a command that runs while a lock is held; a lock for a shell
 //            held release                           ask about the shell's lock, and end it
 //            ls tree intervene                      who holds and who waits; takes locks from others
 //            contenders                             the contenders of a lock, as those three show them
@@ -164,6 +165,7 @@ fn execute(arguments: &Arguments, words: &[OsString], role: Role<'_>) -> Result<
             Command::Release(release) => release.execute()?,
             Command::Ls(ls) => ls.execute(connection).await?,
             Command::Tree(tree) => tree.execute(connection).await?,
+            Command::Jobs(jobs) => jobs.execute(connection).await?,
             Command::Break(command) => command.execute(connection).await?,
             Command::Evict(evict) => evict.execute(connection).await?,
             Command::Revoke(revoke) => revoke.execute(connection).await?,

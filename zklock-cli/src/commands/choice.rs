@@ -20,7 +20,7 @@ use crate::processes::orders::Limits;
 pub(crate) struct Choice {
     /// Hold the mutex at this path
     #[arg(long, value_name = "PATH", group = "lock")]
-    mutex: Option<String>,
+    pub(crate) mutex: Option<String>,
 
     /// Hold the read side of the read/write lock at this path
     #[arg(long, value_name = "PATH", group = "lock")]
@@ -52,7 +52,7 @@ pub(crate) struct Choice {
 
     /// Say nothing if another has the lock, which the codes 120 and 121 tell. Errors and losses are told all the same
     #[arg(long, short)]
-    quiet: bool,
+    pub(crate) quiet: bool,
 
     /// End with this code if another has the lock, in place of 120 and 121
     #[arg(long, short = 'E', value_name = "CODE")]
@@ -117,30 +117,46 @@ impl Choice {
     /// Acquires the lock. If that takes a while, a guardian watches: if we are killed while we wait, the contenders behind
     /// us need not wait for our session.
     pub(crate) async fn acquire(&self, client: &Client, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
-        let mut acquiring = pin!(self.acquire_unguarded(lock, wait));
+        self.begin(client, wait, |wait| lock.acquire_as(Owner::current(), wait)).await
+    }
+
+    /// Like [`acquire`](Self::acquire), for anything that begins with that.
+    pub(crate) async fn begin<T, F>(
+        &self,
+        client: &Client,
+        wait: Wait,
+        begin: impl FnOnce(Wait) -> F,
+    ) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let mut beginning = pin!(self.begin_unguarded(wait, begin));
         tokio::select! {
             biased;
-            hold = &mut acquiring => return hold,
+            begun = &mut beginning => return begun,
             () = sleep(UNGUARDED) => {}
         }
         let guarding = async { client.guard(guardian::command()).await.ok() };
-        let (guardian, hold) = tokio::join!(guarding, acquiring);
+        let (guardian, begun) = tokio::join!(guarding, beginning);
         // Dismissed before anything runs under the lock, which would live on when the guardian ends the session.
         if let Some(guardian) = guardian {
             guardian.dismiss().await;
         }
-        hold
+        begun
     }
 
-    async fn acquire_unguarded(&self, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
+    async fn begin_unguarded<T, F>(&self, wait: Wait, begin: impl FnOnce(Wait) -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
         if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             let busy = |error: Error| match error.kind() {
                 ErrorKind::Timeout => Failure::new(Exit::Busy, error.to_string()),
                 _ => error.into(),
             };
-            return lock.acquire_as(Owner::current(), Wait::Once).await.map_err(busy);
+            return begin(Wait::Once).await.map_err(busy);
         }
-        Ok(lock.acquire_as(Owner::current(), wait).await?)
+        Ok(begin(wait).await?)
     }
 
     /// Says that another has the lock, and returns the code for that; or returns any other failure.

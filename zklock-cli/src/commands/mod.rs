@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod fence;
 pub(crate) mod held;
 pub(crate) mod intervene;
+pub(crate) mod jobs;
 pub(crate) mod ls;
 pub(crate) mod paper;
 pub(crate) mod quickstart;

@@ -4,6 +4,7 @@ mod job;
 mod metrics;
 mod notify;
 mod on_lost;
+pub(crate) mod period;
 mod watch;
 
 use std::ffi::OsString;
@@ -14,7 +15,9 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock_core::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, LossReason, Wait};
+use zklock_core::{
+    Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, LossReason, RunEntry, RunOutcome, Wait,
+};
 
 use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;
@@ -27,6 +30,7 @@ use crate::processes::signals::Signals;
 use metrics::MetricsFile;
 use notify::Notify;
 use on_lost::OnLost;
+use period::Period;
 use watch::Watch;
 
 /// Run a command while a lock is held
@@ -49,6 +53,9 @@ use watch::Watch;
 pub(crate) struct Run {
     #[command(flatten)]
     choice: Choice,
+
+    #[command(flatten)]
+    period: Period,
 
     /// Keep the lock for so long, even if the command is quicker: for cron on clocks that differ
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
@@ -135,15 +142,22 @@ impl Run {
         mut wait: Wait,
         metrics: Option<&MetricsFile<'_>>,
     ) -> Result<ExitCode, Failure> {
+        let job = self.period.job(&self.choice, lock)?;
         loop {
-            let hold = tokio::select! {
+            let begun = tokio::select! {
                 biased;
-                hold = self.choice.acquire(client, lock, wait) => hold,
+                begun = period::begin(job.as_ref(), &self.choice, client, lock, wait) => begun,
                 signal = signals.end() => return Ok(code_of(signal?)),
                 never = notify.describe_wait(client, lock) => match never {},
             };
-            let hold = match hold {
-                Ok(hold) => hold,
+            let (hold, entry) = match begun {
+                Ok(Begun::Run(run)) => run,
+                Ok(Begun::Done(record)) => {
+                    if !self.choice.quiet {
+                        period::tell(lock.path(), &record);
+                    }
+                    return Ok(Exit::Done.into());
+                }
                 Err(failure) => return self.choice.conflict(failure).map(ExitCode::from),
             };
             metrics.iter().for_each(|metrics| metrics.write(client));
@@ -154,9 +168,13 @@ impl Run {
             }
             let mut on_lost = OnLost::new(self.on_lost.as_ref(), variables);
             let outcome = tokio::select! {
-                outcome = self.run_under(&hold, client, connection, signals, notify, &mut on_lost) => outcome,
+                outcome = self.run_under((&hold, entry.as_ref()), client, connection, signals, notify, &mut on_lost) => outcome,
                 never = notify.watch_over(&hold) => match never {},
             };
+            if let (Err(failure), Some(entry)) = (&outcome, &entry) {
+                // What went wrong is reported below.
+                let _ = entry.write(&hold, RunOutcome::Failed(failure.to_string())).await;
+            }
             // It may still have its node, for which others wait.
             drop(hold);
             let signal = on_lost.end(signals).await?;
@@ -174,7 +192,7 @@ impl Run {
 
     async fn run_under(
         &self,
-        hold: &Hold,
+        (hold, entry): (&Hold, Option<&RunEntry>),
         client: &Client,
         connection: &Connection,
         signals: &Signals,
@@ -207,6 +225,21 @@ impl Run {
         };
         if let HoldState::Lost(reason) = hold.state() {
             return Ok(lost_unnoticed(hold, &reason, on_lost));
+        }
+        if let Some(entry) = entry {
+            let run = match (&ended.cause, ended.code) {
+                (Some(Cause::AtMost), _) => RunOutcome::Failed("it ran for too long (--at-most)".to_owned()),
+                (_, 0) => RunOutcome::Done,
+                (_, code) => RunOutcome::Failed(format!("exit code {code}")),
+            };
+            match entry.write(hold, run).await {
+                Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => {
+                    say!("{error}");
+                    on_lost.start(&error.to_string());
+                    return Ok(Outcome::Ended(Exit::Lost.into()));
+                }
+                written => written?,
+            }
         }
         let early = not_before.since(Moment::now());
         if !early.is_zero() {

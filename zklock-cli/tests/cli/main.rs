@@ -9,6 +9,7 @@ mod ended;
 mod exit_codes;
 mod guardian;
 mod intervened;
+mod jobs;
 mod killed;
 mod lost;
 mod metrics;

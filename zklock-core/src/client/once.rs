@@ -50,7 +50,9 @@ pub struct Once {
 }
 
 impl Once {
-    pub(crate) fn new(lock: Lock, spec: OnceSpec) -> Self {
+    /// Makes the job whose runs hold this mutex. It is hidden, because only the command gives a job's mutex options.
+    #[doc(hidden)]
+    pub fn new(lock: Lock, spec: OnceSpec) -> Self {
         let node = format!("{}/{NAME}", spec.path()).into();
         Self { lock, spec: Arc::new(spec), node }
     }

@@ -1,0 +1,121 @@
+//! Jobs that run once in each period: `zklock run --every`, and `zklock jobs`.
+
+use crate::support::transcript::plain;
+use crate::support::{Output, Process, SOON, operator, output, path, run, zklock_there};
+use rustix::process::Signal;
+
+/// A period of many years does not end during a test.
+const LONG: &str = "300000d";
+
+fn every(path: &str, options: &[&str], script: &str) -> Output {
+    output(&mut run(path, &[&["--every", LONG], options].concat(), script))
+}
+
+/// The transcript of `zklock jobs`, whose last lines are about the path.
+fn jobs(path: &str) -> String {
+    let ended = output(zklock_there().args(["jobs", path]));
+    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+    plain(&ended.out).replace(path, "PATH")
+}
+
+#[test]
+fn a_command_that_ends_well_is_done_in_this_period() {
+    let path = path();
+    assert_eq!(jobs(&path), "no job below PATH has run yet");
+    let first = every(&path, &[], "echo once");
+    assert_eq!((first.code, &*first.out, &*first.errors), (Some(0), "once\n", ""));
+    let again = every(&path, &["--after-failure", "next"], "echo twice");
+    assert_eq!((again.code, &*again.out), (Some(0), ""));
+    let told = format!("zklock: the job {path} is done in this period, by ");
+    assert!(again.told().starts_with(&told) && again.told().contains(": it runs again in "), "{again:?}");
+    let quiet = every(&path, &["--quiet"], "echo twice");
+    assert_eq!((quiet.code, &*quiet.out, &*quiet.errors), (Some(0), "", ""));
+}
+
+#[test]
+fn a_command_that_fails_runs_again_at_once_or_in_the_next_period() {
+    let path = path();
+    assert_eq!(every(&path, &[], "exit 7").code, Some(7));
+    let next = every(&path, &["--after-failure", "next"], "echo again");
+    assert_eq!((next.code, &*next.out), (Some(0), ""));
+    assert!(next.told().contains("has failed in this period"), "{next:?}");
+    let killed = every(&path, &["--at-most", "10ms"], "sleep 1000");
+    assert_eq!(killed.code, Some(124));
+    let missing = output(zklock_there().args(["run", "--mutex", &path, "--every", LONG, "/no/such/program"]));
+    assert_eq!(missing.code, Some(127));
+    let json = output(zklock_there().args(["jobs", "--json", &path])).out;
+    let job: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&job[0]["path"], &job[0]["outcome"]), (&path.as_str().into(), &"failed".into()));
+    assert_eq!(job[0]["failure"], "exit code 127");
+    let again = every(&path, &[], "echo again");
+    assert_eq!((again.code, &*again.out), (Some(0), "again\n"));
+}
+
+#[test]
+fn another_host_waits_for_the_run_and_takes_over_if_it_is_killed() {
+    let (path, operator) = (path(), operator());
+    let options = ["--every", LONG];
+    let mut first = Process::start(&mut run(&path, &options, "echo runs; exec sleep 1000"));
+    assert_eq!(first.line(), "runs\n");
+    assert_eq!(every(&path, &["--try"], "echo twice").code, Some(120));
+    let next = Process::start(&mut run(&path, &options, "echo takes over"));
+    operator.wait_for_children(&path, 3, SOON);
+    first.signal_to_the_end(Signal::KILL);
+    assert_eq!(next.line(), "takes over\n");
+    assert_eq!(next.output().code, Some(0));
+    assert_eq!(every(&path, &[], "echo twice").out, "");
+}
+
+#[test]
+fn a_command_that_loses_its_lock_is_not_done() {
+    let (path, operator) = (path(), operator());
+    let process = Process::start(&mut run(&path, &["--every", LONG], "echo runs; exec sleep 1000"));
+    process.line();
+    let holder = operator.children(&path).into_iter().find(|name| name.starts_with("_c_")).unwrap();
+    operator.delete(&format!("{path}/{holder}"));
+    assert_eq!(process.output().code, Some(122));
+    assert_eq!(every(&path, &[], "echo again").out, "again\n");
+}
+
+#[test]
+fn jobs_shows_the_last_run_the_next_and_who_runs_it_now() {
+    let folder = path();
+    let job = |name: &str| format!("{folder}/{name}");
+    let mut running = zklock_there();
+    let arguments = ["--identity", "db7/1", "run", "--mutex", &job("c"), "--every", LONG, "sh", "-c"];
+    let running = Process::start(running.args(arguments).arg("echo runs; read _"));
+    running.line();
+    for (name, script) in [("a", "true"), ("b", "false")] {
+        let mut command = zklock_there();
+        command.args(["--identity", "db8/2", "run", "--mutex", &job(name), "--every", LONG, "--", script]);
+        output(&mut command);
+    }
+    // A period that ends in 2791 is shown in days and hours.
+    let text = jobs(&folder);
+    let rows: Vec<_> = text.lines().map(|line| line.split(" in ").next().unwrap()).collect();
+    assert_eq!(
+        rows,
+        [
+            "JOB LAST BEGAN TOOK BY NEXT HOLDER",
+            "PATH/a done TIME ago TIME db8/2",
+            "PATH/b failed TIME ago TIME db8/2",
+            "PATH/c running TIME ago - db7/1",
+        ]
+    );
+    assert!(text.ends_with("h db7/1") && text.lines().nth(1).unwrap().ends_with("h -"), "{text}");
+}
+
+#[test]
+fn every_and_its_options_are_for_a_mutex() {
+    for (options, told) in [
+        (&["--every", "1d", "--read", "/a"][..], "--mutex"),
+        (&["--mutex", "/a", "--offset", "1h"], "--every"),
+        (&["--mutex", "/a", "--after-failure", "next"], "--every"),
+        (&["--mutex", "/a", "--every", "0.5s"], "from a second"),
+        (&["--mutex", "/a", "--every", "1h", "--offset", "1h"], "less than the period"),
+    ] {
+        let ended = output(zklock_there().arg("run").args(options).args(["--", "true"]));
+        assert_eq!(ended.code, Some(64), "{ended:?}");
+        assert!(ended.errors.contains(told), "{ended:?}");
+    }
+}
