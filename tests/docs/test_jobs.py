@@ -1,0 +1,101 @@
+"""The recipes of docs/jobs.md run a job once, on one host."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import signal
+import typing
+
+import pytest
+from host import Hosts
+from page import ADDRESS, ROOT, blocks, changed, texts
+
+JOBS = blocks("docs/jobs.md", "python")
+UNIT = blocks("docs/jobs.md", "ini")["systemd"]["report.service"]
+ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
+# Otherwise a day may end during a test.
+PERIOD = ('every="1d"', 'every="300000d"')
+
+
+def install(hosts: Hosts, heading: str, file: str, servers: str, *changes: tuple[str, str], to: str = "") -> None:
+    text = JOBS[heading][file].replace(ADDRESS, servers)
+    for before, after in (PERIOD, *changes):
+        text = changed(text, before, after)
+    hosts.write(to + file, text)
+
+
+def test_the_block_runs_on_one_host(hosts: Hosts, servers: str) -> None:
+    install(hosts, "How to write one", "report.py", servers)
+    hosts.let_go()
+    first = hosts.python("report.py")
+    assert first.end() == 0, first.log()
+    second = hosts.python("report.py")
+    assert second.end() == 0, second.log()
+    second.said("done before, by")
+    assert hosts.begun() == [first.pid]
+
+
+def test_apscheduler_runs_a_job_on_one_host(hosts: Hosts, servers: str) -> None:
+    install(hosts, "APScheduler", "jobs.py", servers, ('"cron", hour=0', '"interval", seconds=0.1'))
+    schedulers = [hosts.python("jobs.py") for _ in range(2)]
+    hosts.await_work(1)
+    hosts.let_go()
+    for one in schedulers:
+        one.said("executed successfully", times=5)
+        assert one.end(by=signal.SIGTERM) == 0, one.log()
+        assert "Traceback" not in one.log()
+    assert len(hosts.begun()) == 1
+
+
+def test_django_runs_a_command_on_one_host(hosts: Hosts, servers: str) -> None:
+    commands = "app/management/commands/"
+    install(hosts, "Django", "makereport.py", servers, to=commands)
+    for package in ("app/", "app/management/", commands):
+        hosts.write(f"{package}__init__.py", "")
+    hosts.write("settings.py", 'INSTALLED_APPS = ["app"]\n')
+    words = ("-m", "django", "makereport", "--settings", "settings", "--pythonpath", ".")
+    hosts.let_go()
+    first = hosts.python(*words)
+    assert first.end() == 0, first.log()
+    second = hosts.python(*words)
+    assert second.end() == 0, second.log()
+    second.said("has made it")
+    assert hosts.begun() == [first.pid]
+
+
+def of_cron() -> tuple[str, str]:
+    variable, line = texts("docs/jobs.md", "cron").splitlines()
+    assert line.startswith("0 0 * * * reports ")
+    return variable, line.split(maxsplit=6)[6]
+
+
+def of_systemd() -> tuple[str, str]:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read_string(UNIT)
+    return unit["Service"]["Environment"], unit["Service"]["ExecStart"]
+
+
+@pytest.mark.parametrize("of", [of_cron, of_systemd])
+def test_the_line_of_cron_and_of_a_unit_run_a_command_on_one_host(
+    hosts: Hosts, servers: str, of: typing.Callable[[], tuple[str, str]]
+) -> None:
+    variable, command = of()
+    job = hosts.write("report", "#!/usr/bin/env python3\nimport reports\nreports.make_report()\n")
+    job.chmod(0o755)
+    for before, after in (
+        ("/usr/local/bin/zklock", ZKLOCK),
+        ("/usr/local/bin/report", str(job)),
+        ("--every 1d", "--every 300000d"),
+    ):
+        command = changed(command, before, after)
+    # As both do.
+    words = ("env", changed(variable, ADDRESS, servers), "/bin/sh", "-c", command)
+    first = hosts.start(*words)
+    hosts.await_work(1)
+    second = hosts.start(*words)
+    hosts.let_go()
+    assert (first.end(), second.end()) == (0, 0), hosts.logs()
+    assert len(hosts.begun()) == 1
+    assert ("is done in this period" in second.log()) == ("--quiet" not in command)
