@@ -342,8 +342,7 @@ impl BaseClient {
     ///
     /// >>> with zk.once("/jobs/doc-three", every="1d", offset="12h") as run:
     /// ...     if run:
-    /// ...         print("write the report")
-    /// write the report
+    /// ...         token = run.hold.token  # write the report with it
     ///
     /// ``every`` is the length of a period: seconds, a ``timedelta``, or a text such as ``"1d"`` or ``"1h30m"``; a second at least.
     /// Periods are counted from 1970-01-01T00:00:00Z, on the clocks of the servers, so a host whose clock is wrong does no harm.

@@ -35,6 +35,8 @@ def test_clients_and_locks(zk: zklock.Client, hosts: str, path: str, is_connecte
     refuses(client.all([client.mutex(path)]), "send its path")
     refuses(client.barrier(path), "send its path")
     refuses(client.double_barrier(path, 2), "send its path")
+    refuses(client.once(path, "1d"), "send its path")
+    refuses(client.aio.once(path, "1d"), "send its path")
     refuses(client.election(path).observe(), "make one in each process")
     refuses(client.aio.election(path).observe(), "make one in each process")
 
@@ -65,6 +67,8 @@ def test_no_object_is_left_out() -> None:
     own = [thing for thing in vars(zklock).values() if isinstance(thing, type) and not issubclass(thing, Exception)]
     values = {zklock.Contender, zklock.Histogram, zklock.LockStats, zklock.NodeData, zklock.Stats}
     values |= {zklock.ConnectionState, zklock.HoldState, zklock.LossReason}
+    # The hold of a run refuses.
+    values |= {zklock.Record, zklock.Run, zklock.AsyncRun}
     for one in set(own) - values:
         assert one.__reduce__ is not object.__reduce__, one
 
