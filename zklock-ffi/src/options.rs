@@ -196,9 +196,10 @@ export! {
     /// others: a server that lags behind, or none that answers.
     ///
     /// While replies take longer than a fortieth of the session timeout, the client writes more often
-    /// again. Replies that take longer than an eighth may put a hold at risk for a moment. If the
-    /// servers grant a shorter session timeout than was asked for, the limits are parts of that one.
-    /// Without a heartbeat this changes nothing.
+    /// again. Replies that take longer than an eighth may put a hold at risk for a moment, and so may
+    /// shorter ones that are late again soon after others were. If the servers grant a shorter session
+    /// timeout than was asked for, the limits are parts of that one. Without a heartbeat this changes
+    /// nothing.
     ///
     /// @param options the options.
     /// @param milliseconds not negative. zklock_client_new refuses less than a tenth and more than a

@@ -35,7 +35,7 @@ pub(crate) const KEEPER: &str = "__keeper";
 /// A script begins with `eval "$(zklock acquire --mutex /locks/deploy --timeout 60)" || exit`, and ends with `zklock release`.
 ///
 /// What is printed sets ZKLOCK_HOLD (the name of the hold, for `zklock release` and `zklock held`), ZKLOCK_TOKEN (the fencing
-/// token), ZKLOCK_LOCK (the lock's path) and ZKLOCK_NODE (the node that stands for the hold), for sh, bash, dash and zsh. Without the
+/// token), ZKLOCK_LOCK (the lock's path) and ZKLOCK_NODE (the node of the hold), for sh, bash, dash and zsh. Without the
 /// lock, what is printed fails with the exit code.
 ///
 /// A process in the background, the keeper, holds the lock. It releases the lock when the shell has ended, whatever the cause. What

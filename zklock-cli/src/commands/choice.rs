@@ -50,7 +50,7 @@ pub(crate) struct Choice {
     #[arg(long = "try", conflicts_with = "timeout")]
     tries: bool,
 
-    /// Say nothing if another has the lock, which the codes 120 and 121 tell. Errors and losses are told all the same
+    /// Say nothing if another has the lock: the codes 120 and 121 say so. Errors and losses still appear
     #[arg(long, short)]
     pub(crate) quiet: bool,
 

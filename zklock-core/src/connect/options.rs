@@ -393,7 +393,8 @@ impl ClientOptions {
     /// that lags behind, or none that answers.
     ///
     /// While replies take longer than a fortieth of the session timeout, the client writes more often again. Replies that take
-    /// longer than an eighth may put a hold [at risk](crate::HoldState::AtRisk) for a moment.
+    /// longer than an eighth may put a hold [at risk](crate::HoldState::AtRisk) for a moment, and so may shorter ones that
+    /// are late again soon after others were.
     ///
     /// If the servers grant a shorter session timeout than was asked for, the limits are parts of that one. Without a
     /// [heartbeat](Self::heartbeat) this changes nothing.

@@ -35,7 +35,7 @@ pub(crate) struct Grant {
     turn: TurnId,
     /// Guarded writes that may still be under way.
     unsettled: AtomicUsize,
-    /// Where it is counted besides, if its lock has a name for figures.
+    /// Where it is counted too, if its lock has a name for figures.
     figures: OnceLock<Arc<LockFigures>>,
 }
 
