@@ -18,7 +18,7 @@ def ground() -> typing.Iterator[Ground]:
 @pytest.fixture
 def chroot(request: pytest.FixtureRequest, ground: Ground) -> str:
     """A node without children, as a chroot, so that the paths of the page can stay as they are."""
-    path = f"/{request.node.name}"
+    path = f"/{request.module.__name__}-{request.node.name}"
     ground(f"create {path}")
     return path
 

@@ -48,7 +48,7 @@ def test_apscheduler_runs_a_job_on_one_host(hosts: Hosts, servers: str) -> None:
     assert len(hosts.begun()) == 1
 
 
-def test_django_runs_a_command_on_one_host(hosts: Hosts, servers: str) -> None:
+def test_django_runs_a_job_on_one_host(hosts: Hosts, servers: str) -> None:
     commands = "app/management/commands/"
     install(hosts, "Django", "makereport.py", servers, to=commands)
     for package in ("app/", "app/management/", commands):
