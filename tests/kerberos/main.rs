@@ -132,7 +132,7 @@ fn each_text_is_that_of_the_documentation() {
         ("neither ticket nor keytab", &secured, "zookeeper", Shows::Nothing),
         ("ticket expired", &secured, "zookeeper", Shows::Cache(&short)),
         ("ticket that could be handed on", &secured, "zookeeper", Shows::Cache(&forwardable)),
-        ("keytab of a principal that is gone", &secured, "zookeeper", Shows::Keytab(&unknown, &unfilled)),
+        ("keytab of an unknown principal", &secured, "zookeeper", Shows::Keytab(&unknown, &unfilled)),
         ("service that the KDC does not know", &secured, "zoo", Shows::Cache(&ann)),
         ("service that is not that of the servers", &secured, "other", Shows::Cache(&ann)),
         ("servers log in by passwords alone", &by_password.connect_string(), "zookeeper", Shows::Cache(&ann)),
