@@ -6,12 +6,12 @@ import pathlib
 import re
 
 import pytest
-from ground import Ground
-from guests.programs import Start
+from ground import Ground, fresh_path
+from guests.programs import FORKS, Start
 
 ROOT = pathlib.Path(__file__).parents[3]
-# The examples of these are files of applications, which tests/docs runs, and tests/fences.
-APART = ("docs/recipes.md", "docs/jobs.md", "docs/fencing.md", "docs/monitoring.md")
+# The examples of these are files of applications, which tests/docs runs, and tests/fences; and the parts of programs below.
+APART = ("docs/recipes.md", "docs/jobs.md", "docs/fencing.md", "docs/monitoring.md", "docs/pitfalls.md")
 PAGES = tuple(
     page
     for page in ("README.md", "zklock-py/README.md", *sorted(f"docs/{page.relative_to(ROOT / 'docs')}" for page in ROOT.glob("docs/**/*.md")))
@@ -46,6 +46,33 @@ def test_example(text: str, start: Start, hosts: str, ground: Ground) -> None:
     assert done.out
     for path in set(re.findall(r'"(/locks/[^"]*)"', text)):
         ground.expect_free(path)
+
+
+# The page has first lines for all of its examples. A wrong one says so, and may say what it raises.
+FIRST, *PITFALLS = blocks("docs/pitfalls.md")
+
+
+@pytest.mark.parametrize("text", PITFALLS, ids=lambda text: str(PITFALLS.index(text) + 1))
+def test_pitfall(text: str, start: Start, hosts: str, ground: Ground) -> None:
+    chroot = fresh_path("", "pitfall")
+    ground(f"create {chroot}")
+    done = start((FIRST + text).replace(ADDRESS, hosts + chroot), options=FORKS).finish()
+    is_wrong, raises = text.startswith("# Wrong: "), re.search(r"# raises (zklock\.\w+)$", text, re.MULTILINE)
+    if raises:
+        assert is_wrong and done.err.splitlines()[-1].startswith(f"{raises[1]}: "), done.err
+    else:
+        assert (done.status, done.err) == (0, "")
+    for path in set(re.findall(r'"(/locks/[^"]*)"', text)):
+        if "the lock stays taken" in text:
+            assert ground.children(chroot + path)
+        else:
+            ground.expect_free(chroot + path)
+
+
+def test_every_pitfall_has_a_way_out() -> None:
+    for section in (ROOT / "docs/pitfalls.md").read_text().split("\n## ")[1:]:
+        marks = [block.startswith("# Wrong: ") for block in re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)]
+        assert marks in ([], [True, False]), section
 
 
 # Examples that work while a lock is held, in asyncio: the blocks of these pages that have a ``work``.
