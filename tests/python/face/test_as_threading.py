@@ -347,3 +347,18 @@ def test_a_timeout_of_none_is_one_of_minus_one(zk: zklock.Client, path: str) -> 
         lock.release()
         assert lock.acquire(False, None) is True
         lock.release()
+
+
+def test_locked_speaks_of_this_client_alone(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    """In ``threading`` there are no others. To see those takes a request, which ``contenders`` makes."""
+    with other.mutex(path):
+        lock = zk.mutex(path)
+        assert not lock.locked() and len(lock.contenders()) == 1
+
+
+def test_without_a_timeout_acquire_has_that_of_the_lock_and_raises(
+    zk: zklock.Client, other: zklock.Client, path: str
+) -> None:
+    """In ``threading`` such a call waits for ever, so nobody looks at what it returns."""
+    with other.mutex(path), pytest.raises(zklock.Timeout):
+        zk.mutex(path, timeout=0).acquire()
