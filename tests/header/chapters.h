@@ -55,24 +55,29 @@
  * What a hold promises
  * --------------------
  *
- * While zklock_hold_valid_for gives more than 0, the lock is held, and nobody has a hold that
- * conflicts with it. This time is a lease. It starts at the moment when the client sent the last
- * write that a quorum committed, it is measured on a clock that keeps running while the machine is
- * suspended, and it ends before the servers can give the lock to another client. This assumes that
- * clocks run at the same speed to within 2 %, and that the servers' tick is at most half of the
- * session timeout. Servers enforce the latter unless minSessionTimeout was lowered.
+ * While zklock_hold_valid_for gives more than 0, the lock is held, and no conflicting hold exists.
+ * This time is a lease. It starts when the client sends the last write that a quorum committed. It is
+ * measured on a clock that keeps running while the machine is suspended. It ends before the servers
+ * can give the lock to another client.
  *
- * Whatever the cause of a loss, you learn of it within a tenth of the session timeout: from the
- * hold's state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release.
+ * The lease rests on three assumptions:
  *
- * A holder can ask whether others are waiting (zklock_hold_is_wanted). A lock that nobody else wants
- * can stay with the client that held it last (zklock_lock_options_set_linger). That client can then
- * acquire it again without sending a request.
+ * - Clocks run at the same speed to within 2 %.
+ * - The servers' tick is at most half of the session timeout. Servers enforce this unless
+ *   minSessionTimeout was lowered.
+ * - No server grants less than half of the session timeout that another one granted.
  *
- * A hold cannot promise that your process is not paused right after it checked the hold. If that
- * matters, have the resource that the lock guards refuse any token smaller than the largest it has
- * seen, and accept an equal one (zklock_hold_token). Or write to ZooKeeper itself with
- * zklock_hold_commit.
+ * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
+ * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release.
+ * zklock_options_set_told_within and zklock_options_set_heartbeat can make that time longer.
+ *
+ * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
+ * wants a lock, it can stay with the client that held it last (zklock_lock_options_set_linger). That
+ * client then acquires it again without a request.
+ *
+ * No lock can keep your process from being paused right after it checks its hold. If that matters,
+ * have the resource that the lock guards refuse any token smaller than the largest it has seen, and
+ * accept an equal one (zklock_hold_token). Or write to ZooKeeper itself with zklock_hold_commit.
  *
  * Calls
  * -----
@@ -114,16 +119,15 @@
  * -----------
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
- * with _start. It gives a zklock_call, and zklock_call_finish tells how the call has ended. The
- * exceptions are zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict,
- * zklock_break_lock and zklock_revoke, which only exist as calls that wait: make them on another
- * thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next there are
- * events.
+ * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
+ * are zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
+ * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of
+ * zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next there are events.
  *
- * One descriptor per client is enough, however much is going on: zklock_client_fd. It is readable as
- * long as the client has an event: a call has its result, a hold is lost or wanted, an observer has a
- * new leader, or the connection has changed. An event has the handle that it is about, and the context
- * pointer that you set for that handle.
+ * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is
+ * readable while the client has an event: a call has its result, a hold is lost or wanted, an observer
+ * has a new leader, or the connection has changed. An event contains the handle that it is about, and
+ * the context pointer that you set for that handle.
  *
  *     zklock_event event;
  *     zklock_status status;
@@ -178,9 +182,9 @@
  * or freeing. Any thread may release a hold, so one thread can acquire a lock for another. Only a
  * hold of a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library starts one thread on the first call that connects a client or asks for its events, a
- * second one for the first callback, and another if hosts are given by name, because the resolver
- * needs one. A thread that calls the library needs no more than 64 KiB of stack.
+ * The library starts one thread on the first call that connects a client or asks for its events, and a
+ * second one for the first callback. If hosts are given by name, the resolver needs another one. A
+ * thread that calls the library needs no more than 64 KiB of stack.
  *
  * A thread that is cancelled (pthread_cancel) during a call is cancelled after the call, even if its
  * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). With asynchronous cancellation, the
@@ -191,22 +195,23 @@
  * Callbacks
  * ---------
  *
- * Callbacks for losses and for the log run one at a time, on a single thread of the
- * library, which holds none of its internal locks meanwhile. They may make any call that does not
- * wait. A call that would wait returns ZKLOCK_DEADLOCK there.
+ * Callbacks for losses and for the log run one at a time, on a single thread of the library. They may
+ * make any call that does not wait, because that thread holds no internal lock meanwhile. A call that
+ * would wait returns ZKLOCK_DEADLOCK there.
  *
- * A callback must return: it must not throw, longjmp out or end the thread, and while it runs all
- * other callbacks wait. All signals are blocked in it, and in any thread or process that it starts. A
+ * A callback must return: it must not throw, longjmp out or end the thread. All other callbacks wait
+ * while it runs. All signals are blocked in it, and in any thread or process that it starts. A
  * callback may run while the process is exiting. Before you destroy anything that it uses, free the
  * hold, or set another log.
  *
  * Signals
  * -------
  *
- * The library installs no signal handlers and does not change your signal masks. Its threads block
- * all signals except their own faults, so signals are delivered only to your threads. SIGPIPE is
- * never raised in the library's threads. A signal handler does not interrupt a wait. To end a wait,
- * close the client from another thread, or wait with a zklock_call, which can be cancelled. Do not call any function of this library in a signal handler.
+ * The library installs no signal handlers and does not change your signal masks. Its threads block all
+ * signals except their own faults, so signals are delivered only to your threads. SIGPIPE is never
+ * raised in the library's threads. A signal handler does not interrupt a wait. To end a wait, close
+ * the client from another thread, or wait with a zklock_call, which can be cancelled. Do not call any
+ * function of this library in a signal handler.
  *
  * Fork
  * ----
@@ -228,19 +233,20 @@
  * Descriptors
  * -----------
  *
- * Close only descriptors that you have opened. Some programs close all others when they become
- * daemons. With those of this library, they close every client: its holds are lost at once
- * (ZKLOCK_REASON_CLIENT_CLOSED), and calls return ZKLOCK_CLOSED, with a message that says so. _free
+ * Close only descriptors that you opened. Some programs close all others when they become daemons. If
+ * that closes descriptors of this library, it closes every client: the holds are lost at once
+ * (ZKLOCK_REASON_CLIENT_CLOSED), and calls return ZKLOCK_CLOSED, with a message that says why. _free
  * still frees. A new client works, but the locks of the old one are only free once its session has
- * timed out. So become a daemon first and then connect, or close the client before.
+ * timed out. So become a daemon before you connect, or close the client first.
  *
- * The library notices in the next call, and by itself in the next heartbeat or, without a hold, within
- * a third of the session timeout. It looks before it uses a descriptor, so it does not write to a file
- * of yours that has got the number. It may do so if you close its descriptors while it is busy (another
- * thread is in a call, or something goes on that a _start has begun), or close a few of them only.
+ * The library notices this in the next call. Without a call, it notices in the next heartbeat, or
+ * within a third of the session timeout if nothing is held. It checks a descriptor before it uses it,
+ * so it does not write to a file of yours that now has the same number. This check does not help if
+ * you close only a few of its descriptors, or close them while another thread is in a call or a call
+ * of a _start function is running.
  *
- * A program may run without standard streams. The library keeps nothing on the numbers 0 to 2, except
- * for a moment while the first client of a process connects, so you may open them at any other time.
+ * A program may run without standard streams. The library leaves the descriptors 0 to 2 free, except
+ * for a moment while the first client of a process connects. You may open them at any other time.
  *
  * Constructors
  * ------------
@@ -249,13 +255,13 @@
  * or, in C++, a global zklock::client. There, make a client with zklock_client_new_lazy, or connect
  * when the plugin is first used (in C++, with a static variable in a function).
  *
- * While a shared object is being loaded, the loader holds a lock, and every thread that starts, or
- * calls this library for the first time, waits for it. So the first zklock_client_new of a process
- * returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and the message says why. A
- * later one may succeed, but may fail if hosts are given by name. You may call
- * zklock_client_new_start there, but do not wait for its result, which may only come once the object
- * is loaded. Calls of other threads go on, except in a thread that has not called the library before:
- * its calls wait until the object is loaded.
+ * The loader holds a lock while it loads a shared object. Every thread that starts, or that calls this
+ * library for the first time, waits for that lock. So in a constructor, the first zklock_client_new of
+ * a process returns ZKLOCK_UNREACHABLE when the connect timeout is over, and the message says why. A
+ * later one may succeed, but may fail if hosts are given by name. You may call zklock_client_new_start
+ * in a constructor, but do not wait there for its result, which may only come once the object is
+ * loaded. Calls of other threads go on, except in a thread that has not called the library before: its
+ * calls wait until the object is loaded.
  *
  * Memory
  * ------
@@ -284,19 +290,19 @@
  * return a number that this header does not name, so give every switch a default. Compilers can warn
  * about numbers that a switch leaves out (-Wswitch-enum).
  *
- * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
- * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
- * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
- * your zklock_event, zklock_stats and zklock_lock_stats, which have reserved members too, and never
- * grow. The library owns zklock_contender, whose first member is its size, and which may grow at its
- * end. All other structs are opaque.
+ * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example with
+ * `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier one
+ * did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills your
+ * zklock_event, zklock_stats and zklock_lock_stats. They have reserved members too, and never grow.
+ * The library owns zklock_contender, which may grow at its end. Its first member is its size. All
+ * other structs are opaque.
  *
  * The end of the process
  * ----------------------
  *
  * A process may end while it holds or waits for locks: nothing hangs. The servers free its locks when
- * its session has timed out. zklock_client_close frees them at once. A wait that has failed leaves
- * nothing. (If main ends with pthread_exit, the library's threads keep the process alive: call exit
+ * its session has timed out. zklock_client_close frees them at once. A wait that failed leaves no
+ * node. (If main ends with pthread_exit, the library's threads keep the process alive: call exit
  * instead.) Every function may be called in atexit handlers and in destructors of static objects. The
  * library stays loaded after dlclose.
  */

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use zklock_core::Wait;
 use zklock_core::blocking::{self, Call};
 
-/// A barrier at a path: as long as its node exists, zklock_barrier_wait waits. The node does not
-/// belong to a client, and outlives the process that set it.
+/// A barrier at a path: while its node exists, zklock_barrier_wait waits. The node does not belong
+/// to a client, and outlives the process that set it.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_barrier {

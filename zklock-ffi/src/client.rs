@@ -98,12 +98,11 @@ export! {
         call.set(Started::keep(connecting, None, Answer::Client)?);
     }
 
-    /// Creates a client that connects on first use. Until then it does nothing, so a program may create
-    /// it, and locks and barriers of it, before it forks: each child that uses them connects on its
-    /// own.
+    /// Creates a client that connects on first use. Until then it does nothing. So a program may create
+    /// it, with its locks and barriers, before it forks: each child that uses them connects on its own.
     ///
-    /// The first call that needs a connection makes it. That takes no longer than this call may wait,
-    /// and no longer than the connect timeout. So such a call may also return ZKLOCK_UNREACHABLE or
+    /// The first call that needs a connection connects. It tries for no longer than it may wait, and
+    /// for no longer than the connect timeout. So this call may also return ZKLOCK_UNREACHABLE or
     /// ZKLOCK_REFUSED for the reasons given at zklock_client_new. The next call tries again. A call
     /// with a timeout of 0 that has to connect first may take the connect timeout plus the try timeout.
     ///
@@ -165,26 +164,27 @@ export! {
         client.set(Client::keep(connected));
     }
 
-    /// Starts a guardian: a process that ends the session at the servers when this process is dead. Then
-    /// the client's locks are free at once, and not when the session times out. By default there is none.
+    /// Starts a guardian: a process that ends the session at the servers when this process is dead. The
+    /// client's locks are then free at once. Without a guardian, which is the default, they are free when
+    /// the session times out.
     ///
     ///     if (zklock_client_guard(client, NULL) != ZKLOCK_OK) return fail(zklock_last_error());
     ///
     /// The guardian is the command zklock with the argument "guardian", of the same version as this
-    /// library. Through its standard input the client tells it how to connect, with all passwords, and
-    /// the key of each session. It is a child of this process with its own process group. This call
-    /// returns when it watches. It ends when the client is closed, or freed together with everything that
-    /// was made from it. It writes to standard error only if it could not end the session of a dead
-    /// process.
+    /// library. It is a child of this process, in a process group of its own. The client writes to its
+    /// standard input: how to connect, with all passwords, and the key of each session. This call returns
+    /// when the guardian watches. The guardian ends when the client is closed, or freed together with
+    /// everything that was made from it. It writes to standard error only if it could not end the session
+    /// of a dead process.
     ///
     /// The guardian waits until this process is dead. It does nothing to a process that is stopped, slow,
-    /// cut off or replaced (exec). Child processes of this process may live on beside the next holder. If
-    /// the machine or the container dies, if the guardian is killed too, or if the servers cannot be
-    /// reached, the session timeout applies. If the guardian ends early, the log has a warning, and you
-    /// can make this call again.
+    /// cut off or replaced (exec). Child processes of this process may still run when the next holder has
+    /// the lock. If the machine or the container dies, if the guardian is killed too, or if the servers
+    /// cannot be reached, the session timeout applies. If the guardian ends early, the log has a warning,
+    /// and you can make this call again.
     ///
-    /// @param client the client. One that has not connected connects first. A forked child guards a
-    ///        client of its own.
+    /// @param client the client. If it has not connected yet, it connects first. In a forked child,
+    ///        guard a client that the child made.
     /// @param command the path of the command zklock, or its name in the directories of PATH. NULL for
     ///        "zklock".
     /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the command cannot be found or executed, if it is

@@ -30,9 +30,9 @@ c_enum! {
     }
 }
 
-/// A contender in the queue of a lock. Everything that it points to is valid for the call of the
-/// visitor, or for as long as zklock_observer_next says. The running library may be earlier or
-/// later than this header: see `size`.
+/// A contender in the queue of a lock. Its strings are valid during the call of the visitor, or for
+/// as long as zklock_observer_next says. The running library may be earlier or later than this
+/// header: see `size`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
 #[derive(Debug)]
@@ -43,15 +43,15 @@ pub struct zklock_contender {
     pub size: usize,
     /// The name of its node, a child of the lock's node.
     pub name: *const c_char,
-    /// The name that the contender gives itself. zklock writes "host/pid", or the identity from the
-    /// client's options.
+    /// The name that the contender gives itself. A contender of zklock has "host/pid", or the
+    /// identity from its client's options.
     pub identity: *const c_char,
     /// The naming scheme of its library: "curator", "kazoo" or "writelock".
     pub dialect: *const c_char,
     /// The session that owns its node.
     pub session: u64,
-    /// The fencing token that it has, or will have once it holds the lock. The holder of a
-    /// semaphore's permit may have a smaller token: here it is the number of its permit.
+    /// The fencing token that it has, or will have once it holds the lock. For the holder of a
+    /// semaphore's permit, this is the number of its permit, and its token may be smaller.
     pub token: u64,
     /// When its node was created, in milliseconds since 1970 on the servers' clock.
     pub since: i64,
@@ -60,8 +60,8 @@ pub struct zklock_contender {
     /// What it wants.
     pub role: zklock_role,
     /// 1 if it holds the lock, judging by its place in the queue; 0 if it waits. A set of locks
-    /// holds none of them until it is its turn in all of their queues, even if it is first in this
-    /// one.
+    /// holds none of its locks until its turn has come in all of their queues, even if it is first
+    /// in this one.
     pub holds: i32,
 }
 
@@ -151,9 +151,9 @@ export! {
     /// this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
     /// but still waits for another of its locks.
     ///
-    /// The next holder of an exclusive lock is spared. It can be hit only if the servers are of version
-    /// 3.4, or another library holds the lock, and if its node is created just between the request that
-    /// reads the node and the one that deletes it.
+    /// The next holder of an exclusive lock keeps its lock, with one exception: if the servers are of
+    /// version 3.4, or another library holds the lock, a node that is created just between the request
+    /// that reads the node and the one that deletes it is deleted too.
     ///
     /// @param lock the lock.
     /// @param visitor called on this thread for each holder, before zklock_break_lock returns. It may

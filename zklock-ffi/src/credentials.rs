@@ -30,8 +30,8 @@ export! {
     /// client is then logged in as all of them. The password crosses the network in plain text, so use
     /// TLS if others could listen. It never appears in an error message or in the log.
     ///
-    /// The servers keep no list of users, so a wrong password is not an error: the client is then
-    /// simply another user, whom no access list knows.
+    /// The servers keep no list of users, so a wrong password is not an error. With it, the client
+    /// is another user, which no access list names.
     ///
     /// @param options the options.
     /// @param user the name, without a colon.
@@ -80,7 +80,7 @@ export! {
     /// scheme "digest". In access lists the user is "sasl:user". A client can log in as only one user
     /// by SASL: if there is a second one, making the client gives ZKLOCK_INVALID_ARGUMENT. The password
     /// does not cross the network, and never appears in an error message or in the log. But a listener
-    /// can test guesses of the password against what does cross the network, so use TLS.
+    /// can use what crosses the network to test guesses of the password, so use TLS.
     ///
     /// The servers list their users in the section "Server" of their JAAS file. Making a client gives
     /// ZKLOCK_REFUSED if the password is wrong, if the servers do not know the user, or if they are not

@@ -149,7 +149,7 @@ export! {
     /// @param timeout in milliseconds. 0 does not wait for the others, and takes the try timeout if no
     ///         server answers. ZKLOCK_FOREVER waits as long as it takes.
     /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if other members are still inside; ZKLOCK_LOST if the member's
-    ///         session ended earlier, or somebody deleted its node, so that the others may have gone on
+    ///         session ended earlier, or its node was deleted, so that the others may have gone on
     ///         without it; ZKLOCK_NOT_HELD if it has already left; ZKLOCK_UNREACHABLE if there was no
     ///         connection in the end, or the timeout was 0 and no server answered; ZKLOCK_REFUSED;
     ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
@@ -185,7 +185,7 @@ export! {
         out("node", node)?.set(Member::table().find(member)?.node.as_ptr());
     }
 
-    /// Tells whether and why a member is lost. Once its session has ended, the others consider it to
+    /// Says whether and why a member is lost. Once its session has ended, the others consider it to
     /// have left. It sends no request.
     ///
     /// @param member the member.

@@ -34,14 +34,13 @@ pub struct zklock_event {
 }
 
 export! {
-    /// Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
-    /// event, so this one descriptor serves all calls, holds and observers of the client. Do not
-    /// read from it, write to it or close it.
+    /// Gets the descriptor of a client. It is readable while zklock_client_next_event has an event,
+    /// so this one descriptor serves all calls, holds and observers of the client. Do not read from
+    /// it, write to it or close it.
     ///
-    /// The client starts to queue its events on the first call of this function or of
-    /// zklock_client_next_event, and queues none before. From then on, a client of
-    /// zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
-    /// it has connected.
+    /// The client queues events only after the first call of this function or of
+    /// zklock_client_next_event. After that call, a client of zklock_client_new_lazy belongs to this
+    /// process. Its first event about the connection comes once it has connected.
     ///
     /// @param client the client.
     /// @param[out] descriptor valid until the client is freed.
@@ -68,11 +67,11 @@ export! {
     ///     }
     ///     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
     ///
-    /// From the first call of this function or of zklock_client_fd on, the client has one event for
+    /// After the first call of this function or of zklock_client_fd, the client has one event for
     ///
     /// - each call of the client and of its locks, holds, barriers and members that gets its result,
     ///   even if it was started earlier;
-    /// - each hold that is lost, if it was acquired from then on;
+    /// - each hold that is lost, if it was acquired after that call;
     /// - each such hold that others wait for, if zklock_hold_is_wanted was called for it;
     /// - each new holder or leader that an observer sees: see zklock_observe;
     /// - each change of the connection, starting with its current state.

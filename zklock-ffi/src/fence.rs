@@ -41,10 +41,10 @@ c_enum! {
 }
 
 export! {
-    /// Gets a statement with which a database refuses the write of a holder that is late: of a process
-    /// that was paused between its last look at the hold and its write. The database keeps the greatest
-    /// token of each lock in a table. The first statement of each guarded transaction raises the lock's
-    /// row, or is refused. docs/fencing.md has the whole.
+    /// Gets a statement with which a database refuses the write of a late holder: a process that was
+    /// paused between its last check of the hold and its write. The database keeps the greatest token
+    /// of each lock in a table. The first statement of each guarded transaction raises the lock's row,
+    /// or is refused. docs/fencing.md explains how to use it.
     ///
     ///     const char *raise;
     ///
@@ -59,23 +59,24 @@ export! {
         text.set(statement_of(database, statement)?.as_ptr());
     }
 
-    /// Puts a file that is ready in the place of another, unless a later holder has written to that
-    /// folder. The greatest token is kept in the file ".zklock-fence" beside the target, which is locked
-    /// with flock meanwhile. So readers see the old file or the new one, whole, also after a crash. It
-    /// waits while another holder writes, and the first time for the servers: zklock_client_ensemble_id.
+    /// Replaces a file with a new one that is ready, unless a later holder has written to that folder.
+    /// The file ".zklock-fence" in the target's folder keeps the greatest token, and is locked with
+    /// flock meanwhile. Readers see the old file or the new one, always complete, even after a crash.
+    /// The call waits while another holder writes. The first call also waits for the servers: see
+    /// zklock_client_ensemble_id.
     ///
     ///     if (zklock_hold_publish(hold, "reports/.sales.new", "reports/sales.csv") != ZKLOCK_OK) return fail(zklock_last_error());
     ///
-    /// It works on one machine, on a local file system, and not on NFS.
+    /// It works on one machine, on a local file system. It does not work on NFS.
     ///
     /// @param hold the hold.
     /// @param staged the path of the file that is ready. It must be in the same file system, best in the
-    ///         same folder. It is synced, and renamed. If the call fails, it stays.
+    ///         same folder. The call syncs and renames it. If the call fails, the file stays.
     /// @param target the path of the file that it replaces, or that does not exist yet.
-    /// @return ZKLOCK_OK; ZKLOCK_STALE_TOKEN if a later holder has written: stop; ZKLOCK_OTHER_ENSEMBLE if
-    ///         the folder keeps the token of another ensemble; ZKLOCK_REFUSED for what the system
-    ///         refuses; ZKLOCK_UNREACHABLE if the servers do not tell the identity of the ensemble;
-    ///         ZKLOCK_LOST if the hold is lost, and nobody had asked for that identity before;
+    /// @return ZKLOCK_OK; ZKLOCK_STALE_TOKEN if a later holder has written: stop; ZKLOCK_OTHER_ENSEMBLE
+    ///         if the folder keeps the token of another ensemble; ZKLOCK_REFUSED if the system refuses an
+    ///         operation; ZKLOCK_UNREACHABLE if the servers do not give the identity of the ensemble;
+    ///         ZKLOCK_LOST if the hold is lost, and that identity was not asked for before;
     ///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT.
     pub fn zklock_hold_publish(
         hold: *mut zklock_hold,

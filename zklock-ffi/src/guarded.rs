@@ -46,8 +46,8 @@ pub struct zklock_write {
 
 export! {
     /// Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held
-    /// when the servers commit them. It waits for the servers' answer, or until it is too late for one:
-    /// a session timeout or two seconds at most, whichever is longer.
+    /// when the servers commit them. It waits for the servers' answer, or until none can come: for a
+    /// session timeout or two seconds at most, whichever is longer.
     ///
     /// @param hold the hold.
     /// @param writes the writes, which are done in this order.
@@ -56,7 +56,7 @@ export! {
     ///         for a node that was created, ZKLOCK_NO_NODE for a node that was deleted. It may be NULL.
     /// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was no longer held, and nothing was written;
     ///         ZKLOCK_CONFLICT if a node was not in the required state, and nothing was written:
-    ///         zklock_last_conflict tells which write was refused; ZKLOCK_UNCERTAIN if the reply was
+    ///         zklock_last_conflict says which write was refused; ZKLOCK_UNCERTAIN if the reply was
     ///         lost, and either all or nothing was written: zklock_hold_read shows which;
     ///         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT
     ///         for an invalid path, or for more than 512 KiB in total.
@@ -74,7 +74,7 @@ export! {
 
     /// Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
     /// versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
-    /// zklock_last_conflict tells which write was refused.
+    /// zklock_last_conflict says which write was refused.
     ///
     /// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
     ///         the call may then give ZKLOCK_NOT_HELD.
@@ -117,8 +117,8 @@ export! {
     /// Reads the data and the version of a node in ZooKeeper. The answer is at least as recent as
     /// everything that the servers had committed when this was called, and it reflects the final
     /// outcome of every earlier zklock_hold_commit of this hold. So after ZKLOCK_UNCERTAIN, read what
-    /// you meant to write, then decide. It works as long as the client is open, even if the hold is
-    /// lost or released.
+    /// you meant to write, then decide. It works while the client is open, even if the hold is lost
+    /// or released.
     ///
     ///     char state[64];
     ///     size_t length;

@@ -270,12 +270,13 @@ export! {
         out("milliseconds", milliseconds)?.set(whole(Held::table().find(hold)?.inner.valid_for()));
     }
 
-    /// Checks that the lock is certain to be held for that time and a hundredth of the session timeout,
-    /// even if the client hears nothing more from the servers. Call it before anything that takes that
-    /// long, so that nothing begins that cannot end in time. It sends no request and does not wait.
+    /// Checks that the lock is certain to be held for this time plus a hundredth of the session
+    /// timeout, even if the client hears nothing more from the servers. Call it before work that takes
+    /// this long, so that you begin nothing that cannot end in time. It sends no request and does not
+    /// wait.
     ///
     /// A lease is never longer than half of the session timeout, and in normal operation seldom shorter
-    /// than four tenths of it. If the process is paused after the call, what it does may still be late:
+    /// than four tenths of it. If the process is paused after the call, its work may still be late:
     /// have the resource compare tokens (zklock_hold_token).
     ///
     ///     if (zklock_hold_ensure(hold, 2000) != ZKLOCK_OK) return fail(zklock_last_error());

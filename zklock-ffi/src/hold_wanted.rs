@@ -11,7 +11,7 @@ use std::ffi::c_int;
 use zklock_core::{HoldState, blocking};
 
 export! {
-    /// Tells whether anyone is known to be waiting for what this hold has, in any process and with any
+    /// Says whether others are known to be waiting for what this hold has, in any process and with any
     /// library. Use it to finish early, or to release the lock between two pieces of work.
     ///
     ///     for (piece = 0; piece < pieces && !is_wanted; piece++) {
@@ -26,17 +26,17 @@ export! {
     /// in the background. It leaves watches, which the next contender or request triggers. A hold that is
     /// never asked costs nothing.
     ///
-    /// In an event loop, call this function once for each hold. If the client queues events, one comes
-    /// when somebody waits: ZKLOCK_EVENT_WANTED. Without a loop, let a thread call
-    /// zklock_hold_wait_wanted.
+    /// In an event loop, call this function once for each hold. If the client queues events,
+    /// ZKLOCK_EVENT_WANTED comes when others wait. Without a loop, call zklock_hold_wait_wanted on a
+    /// thread.
     ///
     /// The answer is the state that was seen last, so it may still be 1 after the other contender has
-    /// given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
-    /// them. Nobody queues for a lock of zklock_exclusive_new: there, only waiters of this client and
-    /// requests to release are seen.
+    /// given up. Readers do not wait for readers, so other readers do not make a hold of the read
+    /// side wanted. A lock of zklock_exclusive_new has no queue: there, only waiters of this client
+    /// and requests to release are seen.
     ///
     /// @param hold the hold.
-    /// @param[out] is_wanted 1 if anyone waits; 0 if nobody does, or if the hold is released or lost.
+    /// @param[out] is_wanted 1 if others wait; 0 if none do, or if the hold is released or lost.
     /// @return ZKLOCK_OK.
     pub fn zklock_hold_is_wanted(hold: *mut zklock_hold, is_wanted: *mut c_int) -> zklock_status {
         let is_wanted = out("is_wanted", is_wanted)?;
@@ -49,8 +49,8 @@ export! {
     ///
     /// @param hold the hold.
     /// @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
-    /// @return ZKLOCK_OK if anyone waits; ZKLOCK_TIMEOUT if nobody does in that time; ZKLOCK_NOT_HELD
-    ///         if the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
+    /// @return ZKLOCK_OK if others wait; ZKLOCK_TIMEOUT if none do in that time; ZKLOCK_NOT_HELD if
+    ///         the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_hold_wait_wanted(hold: *mut zklock_hold, timeout: i64) -> zklock_status {
         let held = Held::table().find(hold)?;
         if !held.inner().wait_wanted(patience(timeout)?, None)? {

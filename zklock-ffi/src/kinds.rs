@@ -164,13 +164,14 @@ export! {
         Client::table().find(client)?.inner().set_limit(path, limit)?;
     }
 
-    /// Gets the identity of the ensemble, which a fence keeps beside the token (zklock_hold_token): tokens
-    /// of two ensembles cannot be compared. It is the data of the node "/zklock-ensemble", which the
-    /// first client that asks creates below its chroot, with its access list. A client asks the servers
-    /// once in each session, and waits for their answer.
+    /// Gets the identity of the ensemble. A fence keeps it together with the token (zklock_hold_token),
+    /// because tokens of two ensembles cannot be compared. The identity is the data of the node
+    /// "/zklock-ensemble". The first client that asks creates this node below its chroot, with its access
+    /// list. A client asks the servers once in each session, and waits for their answer.
     ///
-    /// An ensemble that was restored from a backup keeps its identity, although its tokens have gone
-    /// back. Delete the node then, once its clients have ended.
+    /// An ensemble that you restore from a backup keeps its identity, although its tokens start
+    /// again from earlier ones. In that case, delete the node once the ensemble's clients have
+    /// ended.
     ///
     /// @param client the client.
     /// @param buffer receives the identity, without a NUL at its end: printable ASCII. What does not fit
@@ -178,8 +179,8 @@ export! {
     /// @param size the size of the buffer in bytes. 64 are enough.
     /// @param[out] length the length of the identity in bytes, even if it does not fit.
     /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
-    ///         ZKLOCK_REFUSED if the access list does not allow reading or creating the node, or if its
-    ///         data is none of zklock's; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    ///         ZKLOCK_REFUSED if the access list does not allow reading or creating the node, or if the
+    ///         node's data is not from zklock; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_client_ensemble_id(
         client: *mut zklock_client,
         buffer: *mut c_void,
@@ -197,8 +198,8 @@ export! {
     /// Sets cannot deadlock each other, whatever order they name their locks in.
     ///
     /// @param client the client that made the locks. You may free it before the set.
-    /// @param locks mutexes, read and write sides, semaphores and elections. One that is named twice is
-    ///         in the set once. You may free them before the set.
+    /// @param locks mutexes, read and write sides, semaphores and elections. A lock that you name twice
+    ///         is in the set once. You may free them before the set.
     /// @param count the number of locks, at least 1.
     /// @param options NULL for the defaults. They are copied. Each lock keeps its own options, except
     ///         that the options of the set decide whether it is reentrant as a whole.

@@ -31,7 +31,7 @@ pub extern "C-unwind" fn zklock_last_error() -> *const c_char {
     call::plain("zklock_last_error", c"".as_ptr(), last_message)
 }
 
-/// Tells which write was refused, after ZKLOCK_CONFLICT from zklock_hold_commit, or from
+/// Says which write was refused, after ZKLOCK_CONFLICT from zklock_hold_commit, or from
 /// zklock_call_finish or zklock_call_versions for a zklock_hold_commit_start. Ask right away: the
 /// next call on this thread that fails replaces the answer.
 ///

@@ -84,14 +84,15 @@ export! {
     /// itself. If no other thread releases such a hold, the wait never ends. The log has a warning when
     /// such a wait begins.
     ///
-    /// You may poll with a timeout of 0. After a zklock_lock of a mutex, an election or a read/write
-    /// lock was found busy twice, further tries send no request until the servers report that the
-    /// contender ahead has gone. So just after another client's release, a try may still return
-    /// ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most. A call
-    /// whose timeout leaves enough time for an answer always asks the servers.
+    /// You may poll with a timeout of 0. After two tries have found a zklock_lock of a mutex, an
+    /// election or a read/write lock busy, further tries send no request until the servers report
+    /// that the contender ahead has left. So just after another client's release, a try may still
+    /// return ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most.
+    /// A call whose timeout leaves enough time for an answer always asks the servers.
     ///
     /// After ZKLOCK_TIMEOUT, the message of zklock_last_error names the holder, if the servers say who
-    /// that is. For that a wait asks them shortly before its end, and a try at most once a second.
+    /// that is. To find out, a wait asks them shortly before its end, and a try asks at most once a
+    /// second.
     ///
     /// A call that fails leaves no node in the queue, so the process may end right after it. It waits
     /// until the servers have confirmed that, for 30 ms at most.

@@ -177,7 +177,7 @@ export! {
     }
 
     /// Sets the node that holds the number of permits of a semaphore, in the format of Curator's
-    /// SharedCount. As long as it does not exist, the limit is the one given to zklock_semaphore_new.
+    /// SharedCount. While it does not exist, the limit is the one given to zklock_semaphore_new.
     /// Waiters notice when zklock_set_limit changes it.
     ///
     /// @param options the options.
@@ -192,20 +192,21 @@ export! {
         LockOptions::change(options, |chosen| chosen.limit_at = Some(path.to_owned()))?;
     }
 
-    /// Sets how long the lock's node stays after a release, as long as nobody else wants the lock.
-    /// Default: 0, not at all. For mutexes and the sides of a read/write lock.
+    /// Sets how long the lock's node stays after a release while no other contender wants the lock.
+    /// Default: 0, so it is deleted at once. For mutexes and the sides of a read/write lock.
     ///
     /// While the node lingers, nobody holds the lock. The client's next acquire takes the node over
     /// without a request, or after one check if its lease has run out or the client is disconnected.
-    /// When anyone else queues, with any library, the node is deleted: at once, or on release if the
-    /// lock is held. So a lock that only one process uses again and again costs nothing, and other
-    /// processes that want it wait for no more than a deletion. All readers of a client share one
-    /// node, until a writer queues.
+    /// When another contender queues, of any library, the node is deleted: at once, or on release if
+    /// the lock is held. So a lock that only one process uses again and again costs no request, and
+    /// other processes that want it wait for no more than a deletion. All readers of a client share
+    /// one node, until a writer queues.
     ///
     /// All grants on one node have the same token, so the resource that the lock guards must accept a
     /// token equal to the largest that it has seen. If another client tries the lock once while the
-    /// node lingers, it finds the lock busy, but this frees the lock. If the process is killed, others
-    /// wait for its session timeout, as for any holder.
+    /// node lingers, it finds the lock busy. That try causes the node to be deleted, so the lock is
+    /// free afterwards. If the process is killed, others wait for its session timeout, as for any
+    /// holder.
     ///
     ///     zklock_lock_options *options;
     ///
@@ -245,13 +246,13 @@ export! {
         LockOptions::change(options, |chosen| chosen.local_turns = turns)?;
     }
 
-    /// Gives the lock a name under which it is counted by itself. Default: no name, so it is counted
-    /// with all others only.
+    /// Gives the lock a name under which the client counts it separately. Default: no name, so it is
+    /// only counted together with all others.
     ///
     /// Choose a few names, such as "report", and not one for each of thousands of paths: locks that
     /// share a name are counted together. A client has 100 names at most, in the order in which locks
-    /// are made. What comes later is counted as "other", and the log tells of that. A set or a choice
-    /// of locks is counted as a whole. Names of the locks in it have no effect there.
+    /// are made. Locks with later names are counted as "other", and the log has a warning. A set or a
+    /// choice of locks is counted as a whole. Names of the locks in it have no effect there.
     ///
     /// @param options the options.
     /// @param name 1 to 128 bytes, without control characters.

@@ -107,8 +107,8 @@ export! {
     /// observer watches only the holder, so many can observe one lock without waking each other.
     ///
     /// If the client queues events (see zklock_client_next_event), each report of the observer is one:
-    /// ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report, and only then the
-    /// next event can come. An observer that was made before the client queued events, or that has
+    /// ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report. The next event
+    /// can only come after that. An observer that was made before the client queued events, or that has
     /// reported an error, starts with its next zklock_observer_next.
     ///
     /// @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
@@ -135,7 +135,7 @@ export! {
     /// still waits for another of its locks. zklock_contenders can tell the two apart.
     ///
     /// @param observer the observer.
-    /// @param timeout in milliseconds. 0 gives what has been found in the background, and looks for more
+    /// @param timeout in milliseconds. 0 gives what was found in the background, and goes on looking
     ///         there. ZKLOCK_FOREVER waits as long as it takes.
     /// @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
     ///         this observer.

@@ -154,8 +154,8 @@ export! {
         Options::change(options, |options| options.chroot(path))?;
     }
 
-    /// Sets whether the client, when it opens a session, creates the chroot and the nodes above it if
-    /// they are missing. They are persistent nodes with the same access list as everything that the
+    /// Sets whether the client creates the chroot, and the nodes above it, if they are missing when
+    /// it opens a session. They are persistent nodes with the same access list as everything that the
     /// client creates. Default: no.
     ///
     /// @param options the options.
@@ -165,12 +165,12 @@ export! {
         Options::change(options, |options| Ok(options.create_chroot(creates != 0)))?;
     }
 
-    /// Sets whether the client has the servers confirm its holds every twelfth of the session timeout.
-    /// Default: yes.
+    /// Sets whether the client asks the servers to confirm its holds every twelfth of the session
+    /// timeout. Default: yes.
     ///
-    /// The heartbeat is a write to the ensemble, and a client with holds sends one each time, whether
-    /// it has one hold or a thousand. This adds up if thousands of clients hold something all day, for
-    /// example as leaders of thousands of elections.
+    /// This heartbeat is one write to the ensemble, whether the client has one hold or a thousand. The
+    /// writes add up if thousands of clients hold something all day, for example as leaders of
+    /// thousands of elections.
     ///
     /// Without a heartbeat, such clients cost nothing, but nothing proves that a hold still exists.
     /// Half a session timeout after the grant, zklock_hold_valid_for drops to 0 for good. The hold is
@@ -186,20 +186,20 @@ export! {
         Options::change(options, |options| Ok(options.heartbeat(beats != 0)))?;
     }
 
-    /// Sets how soon a holder must learn of a lost hold if no server reports it, and with that how often the
-    /// client writes. Default: within a tenth of the session timeout. It can be up to a third of it.
+    /// Sets how soon a holder learns of a loss that no server reports. Default: a tenth of the session
+    /// timeout. The maximum is a third of it. The longer this time is, the less often the client writes.
     ///
     /// A client that holds anything writes to the ensemble once in five sixths of this time: every
-    /// twelfth of the session timeout by default, and 3.3 times less often with a third. What
-    /// zklock_hold_valid_for says is as true as ever. With more than a tenth the client also watches
-    /// the node of each hold, so it still learns of most losses in milliseconds. This is about the
-    /// others: a server that lags behind, or none that answers.
+    /// twelfth of the session timeout by default, and 3.3 times less often with a third. The answers
+    /// of zklock_hold_valid_for stay true. With more than a tenth, the client also watches the node
+    /// of each hold, so it still learns of most losses in milliseconds. This time limits the other
+    /// cases: a server lags behind, or no server answers.
     ///
     /// While replies take longer than a fortieth of the session timeout, the client writes more often
-    /// again. Replies that take longer than an eighth may put a hold at risk for a moment, and so may
-    /// shorter ones that are late again soon after others were. If the servers grant a shorter session
-    /// timeout than was asked for, the limits are parts of that one. Without a heartbeat this changes
-    /// nothing.
+    /// again. A reply that takes longer than an eighth may put a hold at risk for a moment. So may a
+    /// faster reply, if it is late soon after others were late. If the servers grant a shorter session
+    /// timeout than you asked for, the limits are fractions of the granted one. Without a heartbeat,
+    /// this option has no effect.
     ///
     /// @param options the options.
     /// @param milliseconds not negative. zklock_client_new refuses less than a tenth and more than a

@@ -203,7 +203,7 @@ export! {
     ///         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
     ///         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
     ///         contenders; otherwise 0. It may be NULL.
-    /// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call is running; ZKLOCK_INTERRUPTED after
+    /// @return ZKLOCK_OK; ZKLOCK_PENDING while the call is running; ZKLOCK_INTERRUPTED after
     ///         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
     ///         that the function without _start returns.
     pub fn zklock_call_finish(call: *mut zklock_call, number: *mut i64) -> zklock_status {

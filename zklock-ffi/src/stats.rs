@@ -27,14 +27,14 @@ pub struct zklock_stats {
     pub session_timeout: u64,
     /// How often a session got a new connection because the previous one broke.
     pub reconnects: u64,
-    /// Attempts whose caller already has an answer, but whose node may still exist. It is being
-    /// deleted.
+    /// Attempts whose caller already has an answer, but whose node may still exist. The client is
+    /// deleting these nodes.
     pub owed: u64,
     /// Locks granted.
     pub grants: u64,
     /// Calls to acquire a lock that were given a hold.
     pub acquires_granted: u64,
-    /// Calls to acquire a lock that were not to wait, and found the lock busy.
+    /// Calls to acquire a lock that tried once and found the lock busy.
     pub acquires_busy: u64,
     /// Calls to acquire a lock that waited until their timeout because others had the lock.
     pub acquires_timed_out: u64,
@@ -50,8 +50,8 @@ pub struct zklock_stats {
     pub reserved: [u64; 4],
 }
 
-/// What the locks with one name have done in a client, and what they do now: see
-/// zklock_lock_options_set_figures. zklock_client_lock_stats fills all members. The struct never grows.
+/// The figures of the locks with one name in a client: see zklock_lock_options_set_figures.
+/// zklock_client_lock_stats fills all members. The struct never grows.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
 #[derive(Debug, Default)]
@@ -61,11 +61,11 @@ pub struct zklock_lock_stats {
     pub held: u64,
     /// Calls that wait for the lock now.
     pub waiting: u64,
-    /// How long ago the oldest grant that is held now was given, in milliseconds; 0 if nothing is held.
+    /// The age of the oldest grant that is held now, in milliseconds; 0 if nothing is held.
     pub oldest_hold: u64,
     /// Calls to acquire such a lock that were given a hold.
     pub acquires_granted: u64,
-    /// Calls that were not to wait, and found the lock busy.
+    /// Calls that tried once and found the lock busy.
     pub acquires_busy: u64,
     /// Calls that waited until their timeout because others had the lock.
     pub acquires_timed_out: u64,
@@ -101,7 +101,7 @@ c_enum! {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct zklock_bucket {
-    /// No counted value is larger. It is infinite in the last bucket.
+    /// The largest value that the bucket counts. It is infinite in the last bucket.
     pub bound: f64,
     /// How many values were not larger than the bound. In the last bucket, that is the number of all
     /// values.
@@ -126,8 +126,9 @@ export! {
 }
 
 export! {
-    /// Gets what the locks with one name have done in a client so far, and what they do now. How long
-    /// they waited and held is in the text of zklock_client_prometheus. It sends no request.
+    /// Gets the figures of the locks with one name in a client: what happened so far, and the present
+    /// state. The text of zklock_client_prometheus also has how long they waited and held. It sends
+    /// no request.
     ///
     ///     zklock_lock_stats report;
     ///

@@ -27,8 +27,8 @@ c_enum! {
         /// The hold is of a reentrant lock that another thread acquired: release it on that thread.
         #[from(NotOwner)]
         ZKLOCK_NOT_OWNER = 6,
-        /// The hold was already released, what a call gives was already taken from it, or the
-        /// member has already left: correct the program.
+        /// The hold was already released, the result was already taken from the call, or the member
+        /// has already left: correct the program.
         #[from(NotHeld)]
         ZKLOCK_NOT_HELD = 7,
         /// The hold is lost, and others may hold the lock: stop the work that it guarded.
