@@ -13,9 +13,9 @@
  *
  * You can use a zklock::mutex wherever a std::timed_mutex fits, such as with std::unique_lock and
  * std::condition_variable_any. A zklock::shared_mutex fits wherever a std::shared_timed_mutex does, and a
- * zklock::semaphore works like a std::counting_semaphore. To lock several mutexes at once, use a zklock::scoped_lock. The
- * std::scoped_lock hardly gets anywhere if threads or processes contend: it tries one mutex while it holds another, and a
- * try fails as long as anyone waits.
+ * zklock::semaphore works like a std::counting_semaphore. To lock several mutexes at once, use a zklock::scoped_lock. A
+ * std::scoped_lock makes little progress if threads or processes contend: it tries one mutex while it holds another,
+ * and a try fails while others wait.
  *
  * Unlike those of the standard library, a zklock lock can be lost. To learn of a loss, use the hold:
  *
@@ -46,11 +46,11 @@
  * Objects
  * -------
  *
- * Only lock_options can be copied. All classes except the mutexes, semaphores and scoped_lock can be moved. An object that
- * was moved from can be assigned to or destroyed; anything else throws a misuse_error. Objects may be destroyed in any
- * order. No destructor waits for a server, except that scoped_lock unlocks: a hold is released in the background, and a
- * client is closed once everything that it made is gone too. So static objects do no harm when the process ends. In a
- * forked child, destructors do nothing.
+ * Only lock_options can be copied. All classes except the mutexes, semaphores and scoped_lock can be moved. An object
+ * that was moved from can be assigned to or destroyed; anything else throws a misuse_error. Objects may be destroyed in
+ * any order. No destructor waits for a server, except that of scoped_lock, which unlocks. A hold is released in the
+ * background, and a client is closed once everything that it made is destroyed too. So static objects are safe when the
+ * process ends. In a forked child, destructors do nothing.
  *
  * Several threads may call const member functions of one object at the same time, and all member functions of a mutex
  * or semaphore.

@@ -70,7 +70,7 @@ template <class Result>
 class [[nodiscard]] async_call : public detail::running {
 public:
     using running::running;
-    /** The result; nothing as long as the call is running. It throws what the function that waits would throw. A result that
+    /** The result; nothing while the call is running. It throws what the function that waits would throw. A result that
         owns a handle, such as a client, can be taken only once. */
     [[nodiscard]] std::optional<Result> try_finish() {
         if (!is_done()) return std::nullopt;

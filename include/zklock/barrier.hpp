@@ -10,7 +10,7 @@
 namespace zklock {
 
 /**
- * A barrier at a path: as long as its node exists, wait() waits. The node does not belong to a client, and outlives the
+ * A barrier at a path: while its node exists, wait() waits. The node does not belong to a client, and outlives the
  * client that set it.
  *
  *     zklock::barrier(client, "/barriers/migration").wait();

@@ -44,10 +44,10 @@ struct stats {
 };
 static_assert(sizeof(stats::by_reason) == sizeof(zklock_stats::losses_by), "one place for each that C has");
 
-/** What the locks with one name have done in a client, and what they do now: see zklock_lock_stats. */
+/** The figures of the locks with one name in a client: see zklock_lock_stats. */
 struct lock_stats {
     std::uint64_t held, waiting;
-    /** How long ago the oldest grant that is held now was given; 0 if nothing is held. */
+    /** The age of the oldest grant that is held now; 0 if nothing is held. */
     std::chrono::milliseconds oldest_hold;
     /** Calls to acquire these locks, by outcome. */
     stats::outcomes acquires;
@@ -64,7 +64,7 @@ static_assert(sizeof(lock_stats::by_reason) == sizeof(zklock_lock_stats::losses_
 /** One bucket of a histogram: how many values were not larger than its bound. The last bound is infinite. */
 using bucket = zklock_bucket;
 
-/** How what a client has counted is distributed: see zklock_client_histogram. */
+/** The distribution of what a client has counted: see zklock_client_histogram. */
 struct histogram {
     /** How many values were counted. */
     std::uint64_t count() const noexcept { return buckets.empty() ? 0 : buckets.back().count; }
@@ -130,7 +130,7 @@ public:
     static async_call<client> start(const std::string &hosts, const options &how = options()) {
         return async_call<client>(detail::ask<zklock_call *>(zklock_client_new_start, detail::text(hosts), how.get()));
     }
-    /** One descriptor for everything: readable as long as next_event() has an event. Valid until the client is destroyed; do
+    /** One descriptor for everything: readable while next_event() has an event. Valid until the client is destroyed; do
         not close it. */
     int fd() { return ask<int>(zklock_client_fd); }
     /** The next event; nothing if there is none. It does not wait. See zklock_client_next_event. */
@@ -187,7 +187,7 @@ public:
     void set_limit(const std::string &path, std::uint32_t limit) const {
         detail::check(zklock_set_limit(get(), detail::text(path), limit));
     }
-    /** The identity of the ensemble, which a fence keeps beside the token: see zklock_client_ensemble_id. */
+    /** The identity of the ensemble, which a fence keeps together with the token: see zklock_client_ensemble_id. */
     std::string ensemble_id() const {
         std::string id(64, '\0');
         std::size_t length = 0;
@@ -206,8 +206,7 @@ public:
         return result;
     }
     /**
-     * What the locks with this name have done so far, and what they do now: see lock_options::figures(). It sends no
-     * request.
+     * The figures of the locks with this name: see lock_options::figures(). It sends no request.
      *
      *     if (client.lock_stats("report").oldest_hold > 1h) std::cerr << "somebody has been writing the report for an hour\n";
      */
@@ -220,7 +219,7 @@ public:
         return result;
     }
     /**
-     * How what it has counted is distributed. It sends no request.
+     * The distribution of what the client has counted. It sends no request.
      *
      *     auto waits = client.histogram(zklock::measure::acquire_wait);
      *     if (waits.count() > 0) std::cout << waits.sum / static_cast<double>(waits.count()) << " s on average\n";

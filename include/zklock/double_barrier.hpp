@@ -57,7 +57,7 @@ public:
         : owner(detail::ask<zklock_double_barrier *>(zklock_double_barrier_new, maker.get(), detail::text(path),
                                                      members)) {}
 
-    /** Enters as a new member, and waits until the barrier is open. Every call makes a member of its own. */
+    /** Enters as a new member, and waits until the barrier is open. Every call makes another member. */
     member enter() const { return member(ask<zklock_member *>(zklock_double_barrier_enter, ZKLOCK_FOREVER)); }
     /** Enters as a new member and waits in the background, for up to this time. Then the call gives a timeout_error. */
     async_call<member> start_enter(detail::span wait = detail::span::max()) const {

@@ -124,8 +124,9 @@ public:
         return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_valid_for));
     }
     /**
-     * Checks that the lock is certain to be held for that time and a margin, so that nothing begins that cannot end in time.
-     * Throws an at_risk_error if not, or a lost_error after a loss. It sends no request: see zklock_hold_ensure.
+     * Checks that the lock is certain to be held for this time plus a margin. Call it before work that takes this long.
+     * Throws an at_risk_error if the lease is shorter, or a lost_error after a loss. It sends no request: see
+     * zklock_hold_ensure.
      *
      *     hold.ensure(2s);
      *     send_the_request(2s);
@@ -150,9 +151,9 @@ public:
      * would wait throws a misuse_error there.
      *
      * An exception that leaves the callback ends the program (std::terminate), as in any thread: if it were swallowed,
-     * nobody would learn of the loss. A std::terminate_handler finds it in std::current_exception(), and the default one
-     * prints its what(). A thread that destroys the hold while the callback runs waits for it, so that
-     * thread must not have a mutex locked that the callback locks.
+     * the loss would go unnoticed. A std::terminate_handler finds it in std::current_exception(), and the default one
+     * prints its what(). A thread that destroys the hold while the callback runs waits for it, so that thread must not
+     * have a mutex locked that the callback locks.
      */
     void on_lost(std::function<void(reason)> callback) {
         const bool usable = callback != nullptr;
@@ -173,8 +174,8 @@ public:
 #ifdef __cpp_lib_jthread
     /**
      * A token whose stop is requested when the hold is lost, for std::condition_variable_any, std::stop_callback, and
-     * threads that look at it. It never is if the hold is released first. C++20 has it. Ask once and copy it: each call
-     * registers a callback, and needs what on_lost() needs.
+     * threads that poll it. No stop is requested if the hold is released first. It needs C++20. Ask once and copy the
+     * token: each call registers a callback, and needs what on_lost() needs.
      *
      *     std::jthread worker([token = hold.stop_token()] {
      *         while (!token.stop_requested()) work_on_a_piece();
@@ -193,12 +194,12 @@ public:
         return ask_unless<reason, zklock_reason>(ZKLOCK_TIMEOUT, zklock_hold_wait_lost, detail::ms(wait));
     }
     /**
-     * Whether anyone is known to be waiting for what this hold has. Use it to finish early, or to release the lock between
-     * two pieces of work. It does not wait for the servers: the first call starts to watch. From then on the
-     * client has an event when somebody waits. See zklock_hold_is_wanted.
+     * Whether others are known to be waiting for what this hold has. Use it to finish early, or to release the lock
+     * between two pieces of work. It does not wait for the servers: the first call starts to watch. Afterwards the
+     * client has an event when others wait. See zklock_hold_is_wanted.
      */
     bool is_wanted() const { return ask<int>(zklock_hold_is_wanted) != 0; }
-    /** Waits until others wait for it; false if nobody does in that time. Throws a lost_error after a loss, and a
+    /** Waits until others wait for it; false if none do in that time. Throws a lost_error after a loss, and a
         misuse_error after a release. */
     bool wait_wanted_for(detail::span wait) const {
         const zklock_status status = zklock_hold_wait_wanted(get(), detail::ms(wait));
@@ -237,7 +238,7 @@ public:
             if (length <= room) return node;
         }
     }
-    /** Puts a file that is ready in the place of another, unless a later holder has written to that folder: see
+    /** Replaces a file with a new one that is ready, unless a later holder has written to that folder: see
         zklock_hold_publish. Throws a stale_token_error then. */
     void publish(const std::string &staged, const std::string &target) const {
         detail::check(zklock_hold_publish(get(), detail::text(staged), detail::text(target)));
@@ -268,7 +269,7 @@ private:
     }
 };
 
-/** A statement with which a database refuses the write of a holder that is late: see zklock_fence_sql. */
+/** A statement with which a database refuses the write of a late holder: see zklock_fence_sql. */
 inline const char *fence_sql(database of, fence_statement which) {
     return detail::ask<const char *>(zklock_fence_sql, static_cast<std::int32_t>(of), static_cast<std::int32_t>(which));
 }

@@ -39,7 +39,7 @@ public:
     async_call<std::vector<contender>> start_contenders() const {
         return async_call<std::vector<contender>>(ask<zklock_call *>(zklock_contenders_start));
     }
-    /** Takes the contender with this node out of the queue; false if it was already gone. See zklock_evict. */
+    /** Takes the contender with this node out of the queue; false if the node no longer existed. See zklock_evict. */
     bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
     /** Takes the lock away from all its holders, and returns them. See zklock_evict for what this breaks. */
     std::vector<contender> break_lock() const { return detail::shown_by(zklock_break_lock, get()); }

@@ -33,9 +33,9 @@ public:
     /** The node that holds the number of permits of a semaphore: see client::set_limit(). */
     lock_options &limit_at(std::string path) { return limit_at_ = std::move(path), *this; }
     /**
-     * How long the node of a mutex or a side of a read/write lock stays after a release, as long as nobody else wants the
-     * lock. Meanwhile the client can acquire the lock again without a request, and gets the same token. Default: 0. See
-     * zklock_lock_options_set_linger.
+     * How long the node of a mutex or a side of a read/write lock stays after a release while no other contender wants
+     * the lock. Meanwhile the client can acquire the lock again without a request, and gets the same token. Default: 0.
+     * See zklock_lock_options_set_linger.
      *
      *     const auto lock = client.mutex("/locks/report", zklock::lock_options().linger(10s));
      */
@@ -43,7 +43,8 @@ public:
     /** How many holders of this client may follow one another on one node while other clients wait. Default: 1. */
     lock_options &local_turns(std::uint32_t turns) { return local_turns_ = turns, *this; }
     /**
-     * A name under which the lock is counted by itself: see client::lock_stats() and zklock_lock_options_set_figures.
+     * A name under which the client counts the lock separately: see client::lock_stats() and
+     * zklock_lock_options_set_figures.
      *
      *     const auto lock = client.mutex("/tenants/17/report", zklock::lock_options().figures("report"));
      */

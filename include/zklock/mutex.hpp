@@ -41,10 +41,10 @@ public:
 
     /**
      * Releases the mutex, and waits until the servers have confirmed it, for up to a session timeout. After that the
-     * release goes on in the background. In a callback it does not wait, and the lock is released in the background once
-     * the last copy of current() is gone. A thread that has not locked the mutex unlocks it for the thread that has, as a
-     * std::unique_lock can be handed over; but a recursive mutex can only be unlocked by its own thread. Since
-     * destructors call this function, it does not throw: only current() reports a loss.
+     * release goes on in the background. In a callback it does not wait, and the lock is released in the background
+     * once the last copy of current() is destroyed. A thread that has not locked the mutex unlocks it for the thread
+     * that has, because a std::unique_lock can be handed over. But a recursive mutex can only be unlocked by its own
+     * thread. Since destructors call this function, it does not throw: only current() reports a loss.
      */
     void unlock() noexcept { locked_.unlock(); }
 

@@ -30,14 +30,14 @@ public:
     /** Whether to create the chroot, and the nodes above it, if they are missing. Default: no. */
     options &create_chroot(bool creates = true) { return set(zklock_options_set_create_chroot, creates ? 1 : 0); }
     /**
-     * Whether the client has the servers confirm its holds every twelfth of the session timeout. Default: yes. Without a
-     * heartbeat, valid_for() drops to zero half a session timeout after the grant, and a loss is only reported when the
-     * servers report it, which may be late.
+     * Whether the client asks the servers to confirm its holds every twelfth of the session timeout. Default: yes.
+     * Without a heartbeat, valid_for() drops to zero half a session timeout after the grant, and a loss is only
+     * reported when the servers report it, which may be late.
      */
     options &heartbeat(bool beats) { return set(zklock_options_set_heartbeat, beats ? 1 : 0); }
     /**
-     * How soon a holder must learn of a lost hold if no server reports it, and with that how often the client writes: a tenth
-     * of the session timeout, which is the default, to a third. See zklock_options_set_told_within.
+     * How soon a holder learns of a loss that no server reports: a tenth of the session timeout, which is the default,
+     * to a third. The longer this time is, the less often the client writes. See zklock_options_set_told_within.
      */
     options &told_within(std::chrono::milliseconds t) { return set(zklock_options_set_told_within, t.count()); }
     /** The name under which others see this client in a queue. Default: "host/pid" of the process that connects. */

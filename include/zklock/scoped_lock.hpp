@@ -13,16 +13,16 @@
 namespace zklock {
 
 /**
- * Locks several mutexes at once, and unlocks them together at the end of its scope. Name them in any order: nobody can wait
- * for another in a circle, as nobody holds one of them while waiting for the others.
+ * Locks several mutexes at once, and unlocks them together at the end of its scope. Name them in any order. Scoped
+ * locks cannot deadlock each other, because none holds a mutex while it waits for the others.
  *
  *     zklock::mutex accounts(client, "/locks/accounts"), orders(client, "/locks/orders");
  *     zklock::scoped_lock both(accounts, orders);
  *
- * Use it in place of std::scoped_lock and std::lock, which lock one mutex and try the others: a try fails as long as anyone
- * waits, so with several threads or processes they hardly get anywhere. It takes the write side of a shared_mutex. All of the
- * mutexes must be of one client, which must still exist; two of the same path count once. They share one hold, as a set of
- * locks does: see client::all(), which also has a timeout, for locks of other kinds.
+ * Use it in place of std::scoped_lock and std::lock, which lock one mutex and try the others. A try fails while others
+ * wait, so with several threads or processes they make little progress. It takes the write side of a shared_mutex. All
+ * of the mutexes must be of one client, which must still exist; two of the same path count once. They share one hold,
+ * as a set of locks does: see client::all(), which also has a timeout, for locks of other kinds.
  */
 class [[nodiscard]] scoped_lock {
 public:
@@ -40,8 +40,8 @@ public:
         zklock_release(held_->get());
     }
     /**
-     * The hold of all of them, which current() of each mutex gives too. To lose one of them is to lose the hold. Until the end
-     * of the scope, unlock() of a mutex does nothing, so do not wait for a condition variable with it.
+     * The hold of all of them, which current() of each mutex gives too. If one of them is lost, the hold is lost. Until
+     * the end of the scope, unlock() of a mutex does nothing, so do not wait for a condition variable with it.
      */
     std::shared_ptr<hold> current() const noexcept { return held_; }
 private:
