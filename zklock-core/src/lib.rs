@@ -34,32 +34,34 @@
 //! | barrier | [`Client::barrier`] | Curator's `DistributedBarrier` |
 //! | double barrier | [`Client::double_barrier`] | Curator's `DistributedDoubleBarrier` |
 //!
-//! A [job](Client::once) is a mutex with a record of its last run, by which it runs on one host in each period.
+//! A [job](Client::once) runs on one host in each period. It is a mutex with a record of the last run.
 //!
 //! Acquiring any of these locks gives a [`Hold`]. The [`Dialect`] decides which library sees which contenders. A contender that
 //! cannot see ours is [refused](ErrorKind::ForeignContender), because both could hold the lock at once.
 //!
 //! # What a hold promises
 //!
-//! While [`Hold::valid_for`] is greater than zero, nobody else holds the lock. This is a lease, not a guess. It is counted from
-//! the sending of the last write that a quorum committed, on a clock that keeps running while the machine is suspended, and it
-//! ends before the ensemble can give the lock to anybody else. An answer is a promise until its end: who looks once, and works for
-//! as long as the answer says, works alone.
+//! While [`Hold::valid_for`] is greater than zero, the lock is held, and no conflicting hold exists. This is a lease, not a
+//! guess. It starts when the client sends the last write that a quorum committed. It is measured on a clock that keeps running
+//! while the machine is suspended. It ends before the ensemble can give the lock to another client. An answer is a promise
+//! until its end: if you ask once, and work for no longer than the answer says, you work alone.
 //!
-//! A lease cannot keep the process from being paused just after it looked. If that matters, let the resource that the lock
-//! guards be a [`fence`], which refuses any [token](Hold::token) smaller than the largest it has seen, or write to ZooKeeper
-//! itself with [`Hold::guarded`].
+//! A lease cannot keep your process from being paused right after it asked. If that matters, put a [`fence`] around the
+//! resource that the lock guards: a fence refuses any [token](Hold::token) smaller than the largest it has seen. Or write to
+//! ZooKeeper itself with [`Hold::guarded`].
 //!
-//! The lease rests on three assumptions. The servers' tick is at most half of the session timeout, which they enforce unless
-//! `minSessionTimeout` was lowered. No server grants less than half of the timeout that another one granted. Clocks run
-//! equally fast, within two percent.
+//! The lease rests on three assumptions:
+//!
+//! * The servers' tick is at most half of the session timeout. Servers enforce this unless `minSessionTimeout` was lowered.
+//! * No server grants less than half of the session timeout that another one granted.
+//! * Clocks run equally fast, within two percent.
 //!
 //! # Servers
 //!
-//! Any ZooKeeper from 3.4 on. Servers before 3.5 cannot create a node in one transaction with other operations. There, sets of
-//! locks, several permits at once, the read side taken while holding the write side, double barriers, and guarded writes that
-//! create a node are [refused](ErrorKind::Refused) before anything is sent. The client asks the servers for their version,
-//! unless [`ClientOptions::server_version`] gives it.
+//! ZooKeeper 3.4 or later. Servers before 3.5 cannot create a node in one transaction with other operations. With these
+//! servers, the client [refuses](ErrorKind::Refused) the following before it sends anything: sets of locks, several permits at
+//! once, the read side on top of the write side, double barriers, and guarded writes that create a node. The client asks the
+//! servers for their version, unless [`ClientOptions::server_version`] gives it.
 
 // The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
 //

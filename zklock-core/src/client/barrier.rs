@@ -24,8 +24,8 @@ const ROUNDS_AT_MOST: u32 = 8;
 
 /// A barrier: a node that exists or does not. While it exists, callers of [`wait`](Self::wait) wait.
 ///
-/// It is the same barrier as Curator's `DistributedBarrier` at that path. It belongs to nobody: it stays when the
-/// client that set it is gone, and anybody may remove it.
+/// It is the same barrier as Curator's `DistributedBarrier` at that path. It does not belong to a client: it
+/// stays after the client that set it has ended, and any client may remove it.
 ///
 /// # Examples
 ///
@@ -68,7 +68,8 @@ impl Barrier {
 
     /// Sets the barrier. Returns `false` if it was already set; that is not an error.
     ///
-    /// If a reply was lost, nobody can tell who set it. It then counts as set by this call.
+    /// If a reply was lost, it is not known which client set it. It then counts as set by this
+    /// call.
     ///
     /// # Errors
     ///
@@ -97,9 +98,11 @@ impl Barrier {
         self.write(create, true).await
     }
 
-    /// Removes the barrier, and all waiters go on. Returns `false` if it was not set; that is not an error.
+    /// Removes the barrier, so that all waiters go on. Returns `false` if it was not set; that is not an
+    /// error.
     ///
-    /// If a reply was lost, nobody can tell who removed it. It then counts as removed by this call.
+    /// If a reply was lost, it is not known which client removed it. It then counts as removed by
+    /// this call.
     ///
     /// # Errors
     ///

@@ -34,8 +34,8 @@ use tokio::runtime;
 /// One logical connection to an ensemble. It is cheap to clone, and it outlives sessions: when one expires, it
 /// opens the next.
 ///
-/// Its work is done by tasks on the runtime in which it was connected. When the last client, lock and hold is
-/// dropped, the session is closed in the background.
+/// Its tasks run on the runtime in which it was connected. When the last client, lock and hold is dropped,
+/// the session is closed in the background.
 ///
 /// # Examples
 ///
@@ -126,7 +126,8 @@ impl Client {
         connection::state_at(&self.handle.pool.slot().state())
     }
 
-    /// Returns the counters of this client: what it has done, and what it still has to clean up.
+    /// Returns the counters of this client: its work so far, and the nodes that it still has to
+    /// clean up.
     ///
     /// # Examples
     ///
@@ -173,8 +174,8 @@ impl Client {
         self.handle.pool.slot().current().map(|session| session.id())
     }
 
-    /// Returns the key with which another process can end the current session once this process is dead, so that
-    /// its locks are free before the session times out. It costs the servers no request.
+    /// Returns a key to the current session. With it, another process can end the session once this process is
+    /// dead, so that its locks are free before the session times out. This call sends no request.
     ///
     /// Each [session](Self::connection) has its own key.
     ///
@@ -215,15 +216,15 @@ impl Client {
     /// locks are then free at once. Without a guardian, which is the default, they are free when the session times
     /// out.
     ///
-    /// The command is `zklock guardian`, of the same version as this crate. Through its standard input the client
-    /// tells it how to connect, with all passwords, and the key of each session. It is a child of this process
-    /// with its own process group, and ends when the client is closed or the [`Guardian`] is dropped. This call
-    /// returns when the guardian watches.
+    /// The command is `zklock guardian`, of the same version as this crate. It is a child of this process, in a
+    /// process group of its own. The client writes to its standard input: how to connect, with all passwords, and
+    /// the key of each session. This call returns when the guardian watches. The guardian ends when the client is
+    /// closed or the [`Guardian`] is dropped.
     ///
     /// The guardian waits until this process is dead. It does nothing to one that is stopped, slow, cut off or
-    /// replaced (exec). Child processes of this process may live on beside the next holder; to end them first, use
-    /// `zklock run`. If the machine or the container dies, if the guardian is killed too, or if the servers cannot
-    /// be reached, the session timeout applies.
+    /// replaced (exec). Child processes of this process may still run when the next holder has the lock. To end
+    /// them first, use `zklock run`. If the machine or the container dies, if the guardian is killed too, or if
+    /// the servers cannot be reached, the session timeout applies.
     ///
     /// # Errors
     ///
@@ -235,7 +236,7 @@ impl Client {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the guardian is dismissed.
+    /// Dropping the future dismisses the guardian.
     ///
     /// # Examples
     ///
@@ -252,7 +253,7 @@ impl Client {
         Guardian::start(command, &self.handle.pool).await
     }
 
-    /// Returns how the client is connected now. It costs no request.
+    /// Returns how the client is connected now. It sends no request.
     ///
     /// # Examples
     ///
@@ -301,7 +302,7 @@ impl Client {
     ///
     /// # Cancel safety
     ///
-    /// The client is closed from the first poll on. Dropping the future only stops the waiting.
+    /// The first poll closes the client. Dropping the future only stops the waiting.
     ///
     /// # Examples
     ///
@@ -334,7 +335,8 @@ impl Client {
         &self.handle.pool
     }
 
-    /// Makes the lock that `spec` describes. It costs no request; the first acquire creates the nodes.
+    /// Makes the lock that `spec` describes. This call sends no request: the first acquire creates the
+    /// nodes.
     ///
     /// # Errors
     ///
@@ -375,7 +377,7 @@ impl Client {
         Ok(Lock::new(queue, spec.clone(), self.handle.clone()))
     }
 
-    /// Makes the mutex at `path`. It costs no request; the first acquire creates the node.
+    /// Makes the mutex at `path`. This call sends no request: the first acquire creates the node.
     ///
     /// # Errors
     ///
@@ -394,14 +396,15 @@ impl Client {
         self.lock(&LockSpec::mutex(path)?)
     }
 
-    /// Makes the read side of the read/write lock at `path`. Readers hold it together.
+    /// Makes the read side of the read/write lock at `path`. Any number of readers can hold it
+    /// together.
     ///
     /// A reader's [token](crate::Token) is greater than that of every writer before it, and smaller than that of every
     /// writer after it. Among readers that hold the lock together, the order of tokens means nothing.
     ///
-    /// A reader that wants the write side waits until its hold of the read side is released, by any task or thread. If
-    /// that hold is of a reentrant lock, nobody else can release it, and the reader would wait for itself. That is a
-    /// [`Deadlock`](crate::ErrorKind::Deadlock).
+    /// A reader that acquires the write side waits until its hold of the read side is released, by any task or thread.
+    /// If that hold is of a reentrant lock, only the reader itself can release it, so acquiring the write side fails
+    /// with [`Deadlock`](crate::ErrorKind::Deadlock).
     ///
     /// # Errors
     ///
@@ -419,14 +422,16 @@ impl Client {
         self.lock(&LockSpec::read(path)?)
     }
 
-    /// Makes the write side of the read/write lock at `path`. Its holder is alone.
+    /// Makes the write side of the read/write lock at `path`: one writer holds it, and no reader at
+    /// the same time.
     ///
-    /// A task or thread that holds the write side through a [reentrant](LockSpec::reentrant) lock may also take the
-    /// read side, at once, and keep it after it releases the write side. No other writer comes in between. The hold of
+    /// A task or thread that holds the write side through a [reentrant](LockSpec::reentrant) lock may also acquire the
+    /// read side at once, and keep it after it releases the write side. No other writer comes in between. The hold of
     /// the read side has the token of the write side. The lock of the read side may be reentrant or not.
     ///
-    /// If the lock of the write side is not reentrant, anybody may release that hold, so another task may be using it
-    /// to write. The read side then waits for its release, even in the task or thread that acquired it, and logs that.
+    /// If the lock of the write side is not reentrant, any task or thread may release its hold, so another task may be
+    /// using it to write. Then even the task or thread that acquired the write side waits for its release before it
+    /// gets the read side. The log has a warning about this wait.
     ///
     /// # Errors
     ///
@@ -450,11 +455,12 @@ impl Client {
         self.lock(&LockSpec::write(path)?)
     }
 
-    /// Makes the semaphore at `path`, with `limit` permits. All its users must agree on the limit.
+    /// Makes the semaphore at `path`, with `limit` permits. Every program that uses it must give
+    /// the same limit.
     ///
-    /// A permit belongs to nobody: any thread may acquire several, and release any. Among permits that are held
-    /// together, the order of their [tokens](crate::Token) means nothing. Tokens work as a fence only if there is one
-    /// permit.
+    /// A permit does not belong to a task or thread: each may acquire several, and release any. Among permits that
+    /// are held together, the order of their [tokens](crate::Token) means nothing. Tokens work as a fence only if
+    /// there is one permit.
     ///
     /// # Errors
     ///
@@ -512,18 +518,18 @@ impl Client {
             .await
     }
 
-    /// Returns the identity of the ensemble, which a [fence](crate::fence) keeps beside the token: tokens of two ensembles
-    /// cannot be compared. It is the data of the node `/zklock-ensemble`, which the first client that asks creates below its
-    /// chroot, with its access list. A client asks once in each session.
+    /// Returns the identity of the ensemble. A [fence](crate::fence) keeps it together with the token, because tokens of two
+    /// ensembles cannot be compared. The identity is the data of the node `/zklock-ensemble`. The first client that asks
+    /// creates this node below its chroot, with its access list. A client asks the servers once in each session.
     ///
-    /// An ensemble that was restored from a backup keeps its identity, although its tokens have gone back. Delete the node then,
-    /// once its clients have ended.
+    /// An ensemble that you restore from a backup keeps its identity, although its tokens start again from earlier ones. In
+    /// that case, delete the node once the ensemble's clients have ended.
     ///
     /// # Errors
     ///
     /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
-    /// * [`ErrorKind::Refused`] if the access list does not allow to read or create the node, or its data is none of
-    ///   zklock's;
+    /// * [`ErrorKind::Refused`] if the access list does not allow reading or creating the node, or its data is not
+    ///   from zklock;
     /// * [`ErrorKind::Closed`] if the client is closed.
     ///
     /// # Cancel safety
@@ -564,7 +570,7 @@ impl Client {
         self.lock(&LockSpec::election(path)?)
     }
 
-    /// Makes the exclusive lock at `path`. The client that creates the node `lock` below that path holds it. This call costs
+    /// Makes the exclusive lock at `path`. The client that creates the node `lock` below that path holds it. This call sends
     /// no request.
     ///
     /// # Errors
@@ -586,8 +592,8 @@ impl Client {
         self.lock(&LockSpec::exclusive(path)?)
     }
 
-    /// Makes the set of these locks, which are acquired and released together. Mutexes, read and write sides,
-    /// semaphores and elections may be mixed. A lock that is named twice is in the set once.
+    /// Makes the set of these locks, which are acquired and released together. You can mix mutexes, read and
+    /// write sides, semaphores and elections. A lock that you name twice is in the set once.
     ///
     /// # Errors
     ///
@@ -607,7 +613,7 @@ impl Client {
         self.lock(&self.all_of(locks)?)
     }
 
-    /// Like [`all`](Self::all), but returns a description, which can be given options.
+    /// Like [`all`](Self::all), but returns a description, on which you can set options.
     ///
     /// # Errors
     ///
@@ -631,29 +637,30 @@ impl Client {
         LockSpec::all(specs)
     }
 
-    /// Makes a lock that stands for any one of these locks: an acquire holds whichever is free first, and leaves the queues of
-    /// the rest. Mutexes, read and write sides, semaphores, elections and sets may be mixed.
+    /// Makes a choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the
+    /// others. You can mix mutexes, read and write sides, semaphores, elections and sets.
     ///
-    /// It is for a worker that takes any free job out of many. The [path](crate::Hold::path) of the hold says which of the
+    /// Use it in a worker that takes any free job out of many. The [path](crate::Hold::path) of the hold says which of the
     /// locks it got.
     ///
-    /// An acquire first looks at all queues, in one round trip that changes nothing. It then acquires the first lock that is
-    /// free. If several are, that is the one that is named first; if another client is faster, it is another one at random. So
-    /// a try takes two round trips, unless others take the same locks at that moment, and a failed try gets in nobody's way. If
-    /// no lock is free, an acquire queues for all of them. If several are granted at the same time, it keeps the one that is
-    /// named first. The nodes of the others are deleted in the background, and counted as [owed](crate::Stats::owed) until
-    /// then.
+    /// An acquire first looks at all queues, in one round trip that changes nothing. If some locks are free, it acquires the
+    /// one that you named first. If another client takes that one first, it goes on with another free one at random. So a try
+    /// takes two round trips, unless others take the same locks at that moment, and a failed try does not disturb other
+    /// contenders. If no lock is free, an acquire queues for all of them. If several are granted at the same time, it keeps the
+    /// one that you named first. The nodes of the others are deleted in the background, and counted as
+    /// [owed](crate::Stats::owed) until then.
     ///
-    /// A lock that [lingers](LockSpec::linger) at another client looks held, so a try leaves it there for its time. An acquire
-    /// that queues makes it free.
+    /// A lock that [lingers](LockSpec::linger) at another client looks held. A try does not end that; an acquire that queues
+    /// does.
     ///
-    /// A waiting acquire watches every lock, and when the client reconnects, servers accept a session's watches only up to a
-    /// certain size. So a choice is limited to some 700 locks. If several large choices wait at the same time, give each its
-    /// own client.
+    /// A waiting acquire watches every lock. When the client reconnects, it names all watches of its session in one request,
+    /// whose size is limited. So a choice can have about 700 locks. If several large choices wait at the same time, give
+    /// each its own client.
     ///
     /// Each lock is acquired as it would be alone, with its own options. So a lock that the caller already holds is busy,
-    /// unless it is reentrant: then the caller gets it once more. A lock that only the caller itself can release is not waited
-    /// for, if there are others. If one lock fails, for example because an access list forbids it, the whole acquire fails.
+    /// unless it is reentrant: then the caller gets another hold of it. If only the caller itself can release a lock, the
+    /// acquire waits for the other locks. If one lock fails, for example because an access list forbids it, the whole acquire
+    /// fails.
     ///
     /// # Errors
     ///
@@ -680,13 +687,13 @@ impl Client {
         self.lock(&LockSpec::any(specs)?)
     }
 
-    /// Makes the job that `spec` describes: it runs on one host in each period. This call costs no request.
+    /// Makes the job that `spec` describes: it runs on one host in each period. This call sends no request.
     ///
-    /// A job is the [mutex](Self::mutex) at that path, and the node `last-run` below it, with the record of the last run: when it
-    /// began and ended, whose it was, and how it ended. What the record says is written only while the mutex is held. A period is
-    /// what it is on the clocks of the servers, so a client whose clock is wrong does no harm.
+    /// A job is the [mutex](Self::mutex) at that path, and the node `last-run` below it, with the record of the last run: when
+    /// it began and ended, whose it was, and how it ended. The record is written only while the mutex is held. Periods are
+    /// counted on the clocks of the servers, so it does not matter if a client's clock is wrong.
     ///
-    /// Let no other library use a job's path: some wait for whatever is there.
+    /// Do not use a job's path with other libraries: some of them wait for any node that is there.
     ///
     /// # Errors
     ///
@@ -714,7 +721,7 @@ impl Client {
         Ok(Once::new(self.mutex(spec.path())?, spec.clone()))
     }
 
-    /// Makes the barrier at `path`. It costs no request, and sets nothing.
+    /// Makes the barrier at `path`. This call sends no request, and does not set the barrier.
     ///
     /// # Errors
     ///
@@ -733,8 +740,8 @@ impl Client {
         Ok(Barrier::new(self.handle.clone(), path))
     }
 
-    /// Makes the double barrier at `path`, which opens when `members` have come. All its users must agree on that
-    /// number. It costs no request.
+    /// Makes the double barrier at `path`, which opens when `members` have come. Every program that uses it must
+    /// give the same number. This call sends no request.
     ///
     /// # Errors
     ///
@@ -758,7 +765,7 @@ impl Client {
     /// exist. `/` is the root, or the chroot.
     ///
     /// The list includes the nodes of contenders. [`Lock::contenders`](crate::Lock::contenders) shows which these are, and
-    /// whose.
+    /// who created them.
     ///
     /// # Errors
     ///

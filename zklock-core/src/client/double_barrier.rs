@@ -20,8 +20,8 @@ use tokio::sync::oneshot;
 
 /// Lets its members begin together, and end together.
 ///
-/// It is the same barrier as Curator's `DistributedDoubleBarrier` at that path. The number of members is what it takes
-/// to open it, not a limit: a member that comes while the barrier is open goes in too, as long as one of the earlier
+/// It is the same barrier as Curator's `DistributedDoubleBarrier` at that path. The number of members opens the
+/// barrier, and is not a limit: a member that comes while the barrier is open enters too, if one of the earlier
 /// members is still inside.
 ///
 /// # Examples
@@ -78,7 +78,7 @@ impl DoubleBarrier {
         &self.path
     }
 
-    /// Returns how many members it takes to open the barrier.
+    /// Returns how many members open the barrier.
     ///
     /// # Examples
     ///
@@ -116,8 +116,8 @@ impl DoubleBarrier {
         self.enter_within(Wait::Forever).await
     }
 
-    /// Like [`enter`](Self::enter), but waits no longer than `timeout`. With zero it goes in only if the barrier is
-    /// open, or opens with this member.
+    /// Like [`enter`](Self::enter), but waits no longer than `timeout`. With zero it enters only if the barrier is
+    /// open, or this member opens it.
     ///
     /// # Errors
     ///

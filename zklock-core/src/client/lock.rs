@@ -116,17 +116,17 @@ impl Lock {
     /// Waits until the lock is held.
     ///
     /// Clients are granted the lock in the order in which they queue, and callers within a client in the order in which they
-    /// call. However many callers of a client wait, only one of them is queued at the servers besides the holder, so that
-    /// clients take turns. Callers that can hold the lock together, such as readers, are all queued there. A caller that gives
-    /// up leaves its place to the next caller of its client.
+    /// call. However many callers of a client wait, only one of them has a node at the servers, in addition to the holder. So
+    /// clients take turns. Callers that can hold the lock together, such as readers, all have one. A caller that gives up
+    /// leaves its place to the next caller of its client.
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Deadlock`] if this task or thread already holds the lock through a reentrant lock, so that nobody else
-    ///   can release that hold, and this lock cannot share it: either this lock is not reentrant, or it is the write side and
-    ///   the hold is of the read side. If anybody may release the hold, the call waits for that instead, and logs it;
+    /// * [`ErrorKind::Deadlock`] if this call would wait for a hold that only this task or thread can release. That is a hold
+    ///   of a reentrant lock, if this lock is not reentrant, or if it is the write side and the hold is of the read side. If
+    ///   others may release the hold, the call waits for that instead, and logs a warning;
     /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost;
-    /// * [`ErrorKind::Unreachable`] if the lock is reentrant, and the outer hold's lease has lapsed and the ensemble has not
+    /// * [`ErrorKind::Unreachable`] if the lock is reentrant, the outer hold's lease has lapsed, and the ensemble has not
     ///   confirmed it again;
     /// * [`ErrorKind::ForeignContender`] if a contender that cannot see ours is in the queue;
     /// * [`ErrorKind::Refused`] if the access list or the server's rules forbid it;
@@ -153,12 +153,12 @@ impl Lock {
     /// Like [`acquire`](Self::acquire), but waits no longer than `timeout`. Zero tries once, like
     /// [`try_acquire`](Self::try_acquire).
     ///
-    /// A call that fails has left the queue: it returns when the servers have confirmed that its node is deleted, or 30 ms
-    /// later at most. So a program may end right after it. (If the future is dropped instead, the node is deleted in the
+    /// A call that fails leaves no node in the queue, so a program may end right after it. The call waits until the
+    /// servers have confirmed that, for 30 ms at most. (If the future is dropped instead, the node is deleted in the
     /// background.)
     ///
-    /// An error of kind [`ErrorKind::Timeout`] names the holder, if the servers say who that is. For that this lock and its
-    /// clones ask them shortly before the end of a wait, and after a try at most once a second.
+    /// An error of kind [`ErrorKind::Timeout`] names the holder, if the servers say who that is. To find out, this lock and
+    /// its clones ask them shortly before the end of a wait, and after a try at most once a second.
     ///
     /// # Errors
     ///
@@ -166,7 +166,7 @@ impl Lock {
     ///
     /// * [`ErrorKind::Timeout`] if others had the lock, or the time was too short for an answer;
     /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or the ensemble has not answered for the [try
-    ///   timeout](crate::ClientOptions::try_timeout), so that nobody knows who has the lock.
+    ///   timeout](crate::ClientOptions::try_timeout), so that it is not known who has the lock.
     ///
     /// # Cancel safety
     ///
@@ -192,13 +192,14 @@ impl Lock {
         self.acquire_as(Owner::current(), timeout.into()).await
     }
 
-    /// Acquires the lock if it is free. Returns `None` if somebody else holds it or is in the queue.
+    /// Acquires the lock if it is free. Returns `None` if another contender holds it or is in the
+    /// queue.
     ///
-    /// It is cheap to call in a loop. From the second busy answer on, the servers notify this client when the contender in the
-    /// way is gone. Until that notification, further tries by this lock and its clones cost no request. So just after another
-    /// client's release a try may still find the lock busy, until the notification arrives: a tenth of the session timeout at
-    /// most. To ask the servers in any case, call [`acquire_timeout`](Self::acquire_timeout) with a short time. That a lock is
-    /// free is never answered from memory, and neither is anything about semaphores, sets, choices and exclusive locks.
+    /// You may poll with it. After the second busy answer, the servers notify this client when the contender in the way has
+    /// left. Until that notification, further tries by this lock and its clones send no request. So just after another
+    /// client's release, a try may still find the lock busy until the notification arrives, for a tenth of the session timeout
+    /// at most. To ask the servers in any case, call [`acquire_timeout`](Self::acquire_timeout) with a short time. No try
+    /// reports from memory that a lock is free. Tries of semaphores, sets, choices and exclusive locks always ask the servers.
     ///
     /// In all other cases it waits for the ensemble's answer, but no longer than the [try
     /// timeout](crate::ClientOptions::try_timeout).

@@ -72,8 +72,8 @@ impl Member {
         &self.node
     }
 
-    /// Returns why the member is lost; `None` if it is not. A member is lost when its session has ended: its node is
-    /// gone, so the others believe that it has left.
+    /// Returns why the member is lost; `None` if it is not. A member is lost when its session has ended: the servers
+    /// have deleted its node, so the others consider it to have left.
     ///
     /// # Examples
     ///
@@ -110,8 +110,8 @@ impl Member {
         }
     }
 
-    /// Leaves, and waits until all members that are inside now have left. A member that crashes has left when its
-    /// session is over.
+    /// Leaves, and waits until all members that are inside now have left. A member that crashes counts as having
+    /// left when its session is over.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Member {
     ///
     /// # Cancel safety
     ///
-    /// The member leaves from the first poll on. Dropping the future only stops the waiting.
+    /// The member leaves with the first poll. Dropping the future only stops the waiting.
     ///
     /// # Examples
     ///
@@ -139,7 +139,8 @@ impl Member {
         self.begin_to_leave(Wait::Forever)?.await
     }
 
-    /// Like [`leave`](Self::leave), but waits no longer than `timeout`. Zero waits for nobody.
+    /// Like [`leave`](Self::leave), but waits no longer than `timeout`. Zero does not wait for the
+    /// others.
     ///
     /// # Errors
     ///

@@ -321,7 +321,7 @@ impl LockSpec {
         all::invalid(&path, "all of them must come from the client that makes the set")
     }
 
-    /// Describes a lock that stands for [any one](crate::Client::any) of these. They keep their own options; the choice has none.
+    /// Describes a [choice](crate::Client::any) of these locks. They keep their own options; the choice has none.
     ///
     /// # Errors
     ///
@@ -357,13 +357,13 @@ impl LockSpec {
     /// Sets whether an owner that holds the lock may acquire it again. Default: no.
     ///
     /// The owner is the tokio task, or the thread if there is no task. Only its owner may release a hold of a reentrant
-    /// lock. A hold of any other lock may be released from anywhere, so if its owner acquires the lock again before that,
-    /// it waits like everybody else. This is also why an owner can take the [read side](crate::Client::write) on top of the
-    /// write side only if its lock of the write side is reentrant.
+    /// lock. A hold of any other lock may be released by any task or thread. So if its owner acquires the lock again before
+    /// that, it waits like any other caller. For the same reason, an owner that holds the write side can acquire the [read
+    /// side](crate::Client::write) at once only if its lock of the write side is reentrant.
     ///
-    /// Reentrancy is for nested sections in one task or thread. Do not use it if the task or thread may turn to other work
-    /// while it holds the lock: that work has the same owner, so both would be inside together. A thread that runs green
-    /// threads does that, a pool's thread does it between two calls, and so does a task that runs two futures with `join!`.
+    /// Reentrancy is for nested sections in one task or thread. Do not use it if the task or thread may switch to other
+    /// work while it holds the lock: that work has the same owner, so both would hold the lock together. Examples are a
+    /// thread that runs green threads, a thread of a pool between two calls, and a task that runs two futures with `join!`.
     ///
     /// # Examples
     ///
@@ -448,21 +448,22 @@ impl LockSpec {
         self
     }
 
-    /// Sets how long the lock's node stays after a release, as long as nobody else wants the lock. Default: it is deleted
-    /// at once.
+    /// Sets how long the lock's node stays after a release while no other contender wants the lock. Default: it is
+    /// deleted at once.
     ///
-    /// While the node stays, nobody holds the lock. The client's next acquire takes the node over without a request, or
-    /// after one check if its lease has lapsed or the client is disconnected. When any other contender queues, whatever its library, the node is deleted:
-    /// at once, or with the release if the lock is held. So a lock that one process takes again and again costs that
-    /// process nothing, and costs others no more than one deletion. The readers of a client share one node until a writer
-    /// queues.
+    /// While the node stays, nobody holds the lock. The client's next acquire takes the node over without a request, or after
+    /// one check if its lease has lapsed or the client is disconnected. When another contender queues, of any library, the node
+    /// is deleted: at once, or with the release if the lock is held. So a lock that only one process acquires again and again
+    /// costs no request, and other processes wait for no more than one deletion. The readers of a client share one node until a
+    /// writer queues.
     ///
-    /// Grants on one node have the same [token](crate::Hold::token), so what the lock guards must accept a token equal to
-    /// the last one. If another client tries the lock while the node lingers, it finds the lock busy, and its try makes the
-    /// lock free. If the process is killed, others wait for its session timeout, as they would for any holder.
+    /// Grants on one node have the same [token](crate::Hold::token), so the resource that the lock guards must accept a
+    /// token equal to the last one. If another client tries the lock once while the node lingers, it finds the lock busy.
+    /// That try causes the node to be deleted, so the lock is free afterwards. If the process is killed, others wait for
+    /// its session timeout, as they would for any holder.
     ///
-    /// Only mutexes and both sides of read/write locks can linger. Locks of one client with different times are contenders
-    /// like any others.
+    /// Only mutexes and both sides of read/write locks can linger. Locks of one client with different times wait for each
+    /// other like locks of two clients.
     ///
     /// # Examples
     ///
@@ -489,7 +490,7 @@ impl LockSpec {
     /// clients take turns, however many threads or tasks they have.
     ///
     /// With more than one, or with [`linger`](Self::linger), threads and tasks pass the lock on without a request: without
-    /// limit while nobody else waits, and this many times otherwise. Grants on one node have the same
+    /// limit while no other client waits, and otherwise for this many turns. Grants on one node have the same
     /// [token](crate::Hold::token).
     ///
     /// # Examples
@@ -508,13 +509,13 @@ impl LockSpec {
         self
     }
 
-    /// Gives the lock a name under which [`Client::stats`](crate::Client::stats) counts it by itself: how many hold it and wait
-    /// for it, since when, for how long, how acquires ended, and why holds were lost. Default: no name, so it is counted with
-    /// all others only.
+    /// Gives the lock a name under which [`Client::stats`](crate::Client::stats) counts it separately: how many hold it and
+    /// wait for it, since when, for how long, how acquires ended, and why holds were lost. Default: no name, so it is only
+    /// counted together with all others.
     ///
     /// Choose a few names, such as `report`, and not one for each of thousands of paths: locks that share a name are counted
-    /// together. A client has 100 names at most, in the order in which locks are made. What comes later is counted as
-    /// `other`, and the log tells of that. Names stay for as long as the client.
+    /// together. A client has 100 names at most, in the order in which locks are made. Locks with later names are counted as
+    /// `other`, and the log has a warning. A client keeps its names to its end.
     ///
     /// A set or a choice of locks is counted as a whole, under its own name. Names of the locks in it have no effect there.
     ///

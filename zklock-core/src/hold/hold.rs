@@ -178,12 +178,13 @@ impl Hold {
         }
     }
 
-    /// Returns how long the lock is certain to be held, even if the ensemble is not heard from again.
+    /// Returns how long the lock is certain to be held, even if the client hears nothing more from
+    /// the ensemble.
     ///
-    /// Zero means that others may hold it. The call costs no request. Its answer stays true to its end, whatever the
-    /// network and the servers do, unless the hold is released or an operator ends it. But if the process is paused
-    /// before it does the guarded work, that end may be over by then. The [`token`](Self::token)
-    /// and [`guarded`](Self::guarded) writes protect against that.
+    /// Zero means that others may hold it. The call sends no request. Its answer stays true for that time, whatever
+    /// the network and the servers do, unless the hold is released or an operator ends it. But if the process is
+    /// paused before it does the guarded work, that time may be over by then. The [`token`](Self::token) and
+    /// [`guarded`](Self::guarded) writes protect against that.
     ///
     /// # Examples
     ///
@@ -207,13 +208,13 @@ impl Hold {
         if self.is_released() { Duration::ZERO } else { valid_for }
     }
 
-    /// Checks that the lock is certain to be held for that time and a hundredth of the session timeout, even if the
-    /// ensemble is not heard from again. Call it before anything that takes that long, so that nothing begins that
-    /// cannot end in time. The call costs no request and does not wait.
+    /// Checks that the lock is certain to be held for this time plus a hundredth of the session timeout, even if
+    /// the client hears nothing more from the ensemble. Call it before work that takes this long, so that you begin
+    /// nothing that cannot end in time. The call sends no request and does not wait.
     ///
     /// A lease is never longer than half of the session timeout, and in normal operation seldom shorter than four tenths of
-    /// it. If the process is paused after the call, what it does may still be late: a [fence](crate::fence) refuses
-    /// that.
+    /// it. If the process is paused after the call, its work may still be late: a [fence](crate::fence) refuses late
+    /// writes.
     ///
     /// # Errors
     ///
@@ -257,10 +258,10 @@ impl Hold {
         Err(Error::new(ErrorKind::AtRisk, message))
     }
 
-    /// Does this work while the lock is held, and returns what it gives. If the hold is lost, the work's future is dropped where
-    /// it waits, and the reason returned. If the hold is released, the work goes on.
+    /// Runs `work` while the lock is held, and returns its output. If the hold is lost, this drops `work` where it awaits, and
+    /// returns the reason. If the hold is released, `work` goes on.
     ///
-    /// Only what awaits can be stopped: a future that blocks its thread goes on until it awaits again.
+    /// A future that blocks its thread cannot be stopped until it awaits again.
     ///
     /// # Cancel safety
     ///
@@ -315,15 +316,16 @@ impl Hold {
         Loss { state: self.grant.holding().watch(), released: self.released.subscribe() }
     }
 
-    /// Waits until another contender wants what this hold has, whatever its process or library. Use it to finish early, or
-    /// to let the lock go between two pieces of work. Returns `false` if the hold is released or lost instead. A request by
-    /// [`revoke`](crate::Lock::revoke), or by Curator's `Revoker`, counts too.
+    /// Waits until another contender wants what this hold has, in any process and with any library. Use it to finish early,
+    /// or to release the lock between two pieces of work. Returns `false` if the hold is released or lost instead. A
+    /// request by [`revoke`](crate::Lock::revoke), or by Curator's `Revoker`, counts too.
     ///
     /// The first call lists the lock's queue, reads the hold's own nodes, and sets watches that fire when the next contender
-    /// queues or asks. A hold on which this is never called costs nothing. Readers do not wait for readers, so they do not
-    /// count against a reader's hold. The answer is what was seen last: it may stay true even if the other contender has
-    /// given up. A contender for another permit of a semaphore counts too, even if a permit is free for it. Nobody queues
-    /// for an [exclusive lock](crate::Client::exclusive), so only waiters of this client, and requests, are seen there.
+    /// queues or asks. A hold on which this is never called costs nothing. Readers do not wait for readers, so other readers
+    /// do not make a reader's hold wanted. The answer is what was seen last: it may stay true after the other contender has
+    /// given up. A contender for another permit of a semaphore counts too, even if a permit is free for it. An [exclusive
+    /// lock](crate::Client::exclusive) has no queue: only waiters of this client, and requests to release it, are seen
+    /// there.
     ///
     /// # Cancel safety
     ///
@@ -344,9 +346,8 @@ impl Hold {
         self.notice().come().await
     }
 
-    /// Returns whether another contender is known to wait for what this hold has, or to have asked for it. It costs no
-    /// request by itself: the first call starts looking in the background, and does not wait for the result. See
-    /// [`wanted`](Self::wanted).
+    /// Returns whether another contender is known to wait for what this hold has, or to have asked for it. It does not
+    /// wait for the servers: the first call starts looking in the background. See [`wanted`](Self::wanted).
     ///
     /// # Examples
     ///
@@ -463,15 +464,15 @@ impl Hold {
 
     /// Reads a node's data and its version; `None` if there is no such node.
     ///
-    /// The data is as new as anything that the ensemble had committed when this was called. By then the outcome of every
-    /// earlier guarded write of this hold is final, even if its reply was lost, and the data shows it. So after an
-    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it should have written, then decide. For that reason this
-    /// works even when the hold is lost or released, as long as the client is open.
+    /// The data is at least as recent as everything that the ensemble had committed when this was called. It shows the
+    /// final outcome of every earlier guarded write of this hold, even of one whose reply was lost. So after an
+    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it should have written, then decide. This works while the
+    /// client is open, even when the hold is lost or released.
     ///
     /// # Errors
     ///
     /// * [`ErrorKind::Unreachable`] if the ensemble did not answer within a session timeout, or within two seconds if that
-    ///   is longer. The same if one server has ended the hold's session but the ensemble has not confirmed that by then;
+    ///   is longer, or if one server has ended the hold's session but the ensemble has not confirmed that by then;
     /// * [`ErrorKind::Refused`] if the access list does not allow reading it;
     /// * [`ErrorKind::InvalidInput`] for a bad path;
     /// * [`ErrorKind::Closed`] if the client is closed.
@@ -509,14 +510,14 @@ impl Hold {
         })
     }
 
-    /// Returns the identity of the ensemble, which a fence keeps beside the token. See
+    /// Returns the identity of the ensemble, which a fence keeps together with the token. See
     /// [`Client::ensemble_id`](crate::Client::ensemble_id).
     ///
     /// # Errors
     ///
     /// Fails like [`Client::ensemble_id`](crate::Client::ensemble_id) does, but gives up after a session timeout, or after two
-    /// seconds if that is longer; and with [`ErrorKind::Lost`] if the hold is lost and nobody had asked before: the client may be
-    /// connected to another ensemble now.
+    /// seconds if that is longer; and with [`ErrorKind::Lost`] if the hold is lost and the client had not asked before, because
+    /// it may be connected to another ensemble now.
     ///
     /// # Cancel safety
     ///
@@ -592,14 +593,14 @@ impl Hold {
     /// * [`ErrorKind::Lost`] if the hold had been lost;
     /// * [`ErrorKind::NotOwner`] if the lock is reentrant and the caller is not the hold's owner. Nothing changes;
     /// * [`ErrorKind::NotHeld`] if this hold has already been released;
-    /// * [`ErrorKind::Refused`] if the access list does not allow deleting its node. The lock is free all the same,
-    ///   because the client closed the session and its nodes are gone with it. All other holds of that session are
-    ///   lost, for the reason [`LossReason::SessionClosed`];
+    /// * [`ErrorKind::Refused`] if the access list does not allow deleting its node. The lock is still free,
+    ///   because the client closed the session, and the servers deleted its nodes. All other holds of that session
+    ///   are lost, for the reason [`LossReason::SessionClosed`];
     /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The release goes on in the
     ///   background;
-    /// * [`ErrorKind::Unreachable`] if the session can get no connection any more, for example after a change of
-    ///   passwords. The lock is free when the ensemble ends the session, a session timeout after it last heard from
-    ///   it.
+    /// * [`ErrorKind::Unreachable`] if the session can no longer connect, for example after a change of passwords.
+    ///   The lock is free when the ensemble ends the session, a session timeout after it last heard from the
+    ///   client.
     ///
     /// # Cancel safety
     ///

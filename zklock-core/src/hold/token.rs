@@ -4,14 +4,15 @@ use std::fmt;
 
 /// A fencing token. Of two grants at one path that exclude each other, the later one has the greater token.
 ///
-/// So tokens grow from one holder of a mutex to the next, from one writer to the next, and between a reader and a writer
-/// both ways. Contenders that can hold the lock together are granted in any order: of two readers without a writer
-/// between them, the later one may have the smaller token, and the same goes for two permits of a semaphore. Holders in
-/// one process that pass a node on, as a lock that [lingers](crate::LockSpec::linger) does, have the same token.
+/// So tokens grow from one holder of a mutex to the next, from one writer to the next, from a reader to a later writer,
+/// and from a writer to a later reader. Among grants that can be held together, the order of tokens means nothing: the
+/// later of two readers with no writer between them may have the smaller token, and so may the later of two permits of a
+/// semaphore. Holders in one process that pass a node on, as with a lock that [lingers](crate::LockSpec::linger), have
+/// the same token.
 ///
-/// Pass the token to the resource that the lock guards, and let that refuse a token smaller than the largest it has seen.
-/// A holder that was paused past its lease, and does not know yet, then does no harm. If readers pass theirs too, compare
-/// a reader's token only with those of writers.
+/// Pass the token to the resource that the lock guards, and have it refuse any token smaller than the largest it has
+/// seen. It then refuses a holder that was paused past its lease and has not noticed yet. If readers pass theirs too,
+/// compare a reader's token only with those of writers.
 ///
 /// # Examples
 ///
