@@ -22,39 +22,41 @@ zklock_machine::listed! {
         InvalidInput,
         /// No server could be reached: check the hosts and the network, or try again later.
         Unreachable,
-        /// The time was up before the lock was free: try again, or do without.
+        /// The time was up before the lock was free: try again, or do without the lock.
         Timeout,
-        /// The wait could never end, because this owner itself holds the lock and nobody else can release
-        /// that hold: correct the program.
+        /// The wait could never end, because only this owner can release the hold that it waits for:
+        /// correct the program.
         Deadlock,
         /// The hold belongs to another owner, and its lock is reentrant: release it where it was acquired.
         NotOwner,
         /// The hold has already been released: correct the program.
         NotHeld,
-        /// The hold is lost: stop what it guarded; others may hold the lock.
+        /// The hold is lost, and others may hold the lock: stop the work that it guarded.
         Lost(LossReason),
-        /// A contender that cannot see ours is in the queue: let both sides use the same dialect.
+        /// A contender that cannot see ours is in the queue: make both sides use the same dialect.
         ForeignContender,
         /// The access list or the server's rules forbid it, or the servers are too old for it: correct the
         /// rights or the setup.
         Refused,
         /// The client is closed, or the program has closed its descriptors: make a new one.
         Closed,
-        /// The wait was interrupted from outside.
+        /// The wait was interrupted, for example by a signal.
         Interrupted,
-        /// The reply to a guarded write was lost, so it may have been done: read, then decide.
+        /// The reply to a guarded write was lost, so the write may or may not have been done: read,
+        /// then decide.
         Uncertain,
         /// A guarded write was refused, because a node was not in the state that it requires. Nothing was
         /// written.
         Conflict,
-        /// This process was forked from one that had used the library: use it in a process that was started
-        /// anew, or fork before the first use.
+        /// This process was forked from one that had used the library: start a new program (exec), or fork
+        /// before the first use.
         Forked,
         /// The lock is held, but not certain to be held for long enough: begin nothing, and ask again.
         AtRisk,
         /// A fence refused a write, because a later holder has written: stop the work.
         StaleToken,
-        /// A fence refused a write, because it keeps the token of another ensemble: see what the message says.
+        /// A fence refused a write, because it keeps the token of another ensemble: the message says how to go
+        /// on.
         OtherEnsemble,
     }
 }

@@ -5,7 +5,7 @@ use crate::base::histogram::Histogram;
 use crate::base::outcome::AcquireOutcome;
 use std::time::Duration;
 
-/// What the locks with one [name](crate::LockSpec::figures) have done in a client, and what they do now. It is part of
+/// The figures of the locks with one [name](crate::LockSpec::figures) in a client. They are part of
 /// [`Stats`](crate::Stats).
 ///
 /// # Examples
@@ -26,7 +26,7 @@ pub struct LockStats {
     pub held: u64,
     /// Calls that wait for the lock now. A call that gets a hold without a request never waits.
     pub waiting: u64,
-    /// How long ago the oldest grant that is held now was given; `None` if nothing is held.
+    /// The age of the oldest grant that is held now; `None` if nothing is held.
     pub oldest_hold: Option<Duration>,
     /// See [`Stats::acquire_wait`](crate::Stats::acquire_wait).
     pub acquire_wait: Histogram,

@@ -71,8 +71,8 @@ impl Owner {
         Self(Kind::Named(next()))
     }
 
-    /// Makes an owner that acquires once and holds nothing else, so that anybody may release its hold. It is for calls
-    /// made on an event loop, whose thread is shared by many others.
+    /// Makes an owner that acquires once and holds nothing else, so that its hold may be released from anywhere. It is
+    /// for calls made on an event loop, which share a thread with many others.
     ///
     /// # Examples
     ///

@@ -39,12 +39,13 @@ pub struct Stats {
     pub sessions: u64,
     /// Connections that replaced a broken one within the same session.
     pub reconnects: u64,
-    /// Locks granted, including grants whose caller had just gone away. A hold that a reentrant owner acquires inside its
+    /// Locks granted, including grants whose caller had just given up. A hold that a reentrant owner acquires inside its
     /// own hold shares the grant, and is not counted.
     pub grants: u64,
     /// Holds lost.
     pub losses: u64,
-    /// Attempts whose caller has its answer, but whose node may still exist. It is being deleted.
+    /// Attempts whose caller has its answer, but whose node may still exist. The client is deleting
+    /// these nodes.
     pub owed: u64,
     /// Seconds from the start of a call that acquires a lock to its hold. Only calls that got one are counted.
     pub acquire_wait: Histogram,
@@ -91,8 +92,8 @@ impl Stats {
         self.losses_by[reason as usize]
     }
 
-    /// Returns the figures that are counted under this [name](crate::LockSpec::figures); `None` if the client has made no
-    /// lock with it.
+    /// Returns the figures of the locks with this [name](crate::LockSpec::figures); `None` if the client has made no lock
+    /// with it.
     ///
     /// # Examples
     ///

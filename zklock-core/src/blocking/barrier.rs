@@ -58,7 +58,7 @@ impl Barrier {
         &self.path
     }
 
-    /// Sets the barrier, and returns when that is done, with `false` if it was already set. See
+    /// Sets the barrier, and waits until that is done. Returns `false` if it was already set. See
     /// [`Barrier::set`](crate::Barrier::set).
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Barrier {
         self.core.call(Wait::Forever, |barrier| async move { barrier.set().await }).wait(None)
     }
 
-    /// Removes the barrier, and returns when that is done, with `false` if it was not set. See
+    /// Removes the barrier, and waits until that is done. Returns `false` if it was not set. See
     /// [`Barrier::remove`](crate::Barrier::remove).
     ///
     /// # Errors
@@ -120,7 +120,7 @@ impl Barrier {
         self.core.call(Wait::Forever, |barrier| async move { barrier.is_set().await }).wait(None)
     }
 
-    /// Blocks until the barrier is not set. While no server answers, it goes on waiting. See
+    /// Blocks until the barrier is not set. While no server answers, it keeps waiting. See
     /// [`Barrier::wait`](crate::Barrier::wait).
     ///
     /// # Errors

@@ -51,7 +51,7 @@ impl Client {
     ///
     /// * [`ErrorKind::Refused`] if the system has no more threads or file descriptors;
     /// * [`ErrorKind::Deadlock`] in a callback;
-    /// * [`ErrorKind::Forked`] in a child process that cannot connect any more.
+    /// * [`ErrorKind::Forked`] in a child process that can no longer connect.
     ///
     /// # Examples
     ///
@@ -74,12 +74,12 @@ impl Client {
     }
 
     /// Makes a client that connects when it is first needed. Until then it does nothing. So a program may make a client and
-    /// its locks, fork, and use them in its children, each of which then connects for itself.
+    /// its locks, fork, and use them in its children: each child that uses them connects on its own.
     ///
-    /// The first call connects. That takes no longer than the caller is willing to wait, and never longer than the [connect
-    /// timeout](ClientOptions::connect_timeout). A try that connects may take that long, plus the [try
-    /// timeout](ClientOptions::try_timeout). If many threads need the client at the same time, it connects once. A failure
-    /// is reported to all of them, and the next call tries again.
+    /// The first call that needs a connection connects. It tries for no longer than it may wait, and for no longer than the
+    /// [connect timeout](ClientOptions::connect_timeout). A try that has to connect first may take the connect timeout plus
+    /// the [try timeout](ClientOptions::try_timeout). If many threads need the client at the same time, it connects once. A
+    /// failure is reported to all of them, and the next call tries again.
     ///
     /// # Examples
     ///
@@ -149,7 +149,8 @@ impl Client {
         self.home.is_forked()
     }
 
-    /// Returns the counters of this client, all zero before it has connected. See [`Client::stats`](crate::Client::stats).
+    /// Returns the counters of this client, which are all zero before it has connected. See
+    /// [`Client::stats`](crate::Client::stats).
     ///
     /// # Examples
     ///
@@ -194,7 +195,7 @@ impl Client {
         self.home.connected()?.fixed().session_timeout()
     }
 
-    /// Returns how the client is connected now; `None` if it has not connected yet, or belongs to another process. It costs
+    /// Returns how the client is connected now; `None` if it has not connected yet, or belongs to another process. It sends
     /// no request.
     ///
     /// # Examples
@@ -214,8 +215,8 @@ impl Client {
     /// Calls `listener` with the state of the connection now, and then with each change, until the [`Watch`] is dropped or
     /// the client is closed. The I/O thread calls it, so it must not block. See [`Connection`](crate::Connection).
     ///
-    /// If the client has not connected yet, the first call comes when it has connected or is closed. From now on the client
-    /// belongs to this process.
+    /// If the client has not connected yet, the first call of `listener` comes when it has connected or is closed. After
+    /// this call, the client belongs to this process.
     ///
     /// # Errors
     ///
@@ -298,7 +299,7 @@ impl Client {
         self.call(|client| async move { client.guard(command).await.map(Guardian::keep) })
     }
 
-    /// Makes the lock that `spec` describes. It waits for nothing, and costs no request.
+    /// Makes the lock that `spec` describes. It sends no request and does not wait.
     ///
     /// # Errors
     ///
@@ -460,7 +461,7 @@ impl Client {
         self.lock(&self.all_of(locks)?)
     }
 
-    /// Like [`all`](Self::all), but returns a description, which can be given options. See
+    /// Like [`all`](Self::all), but returns a description, on which you can set options. See
     /// [`Client::all_of`](crate::Client::all_of).
     ///
     /// # Errors
@@ -544,7 +545,8 @@ impl Client {
         Once::new(&self.home, spec)
     }
 
-    /// Makes the barrier at `path`, without a request; it sets nothing. See [`Client::barrier`](crate::Client::barrier).
+    /// Makes the barrier at `path`, without a request, and does not set it. See
+    /// [`Client::barrier`](crate::Client::barrier).
     ///
     /// # Errors
     ///
@@ -607,7 +609,7 @@ impl Client {
         self.call(move |client| async move { client.set_limit(&path, limit).await })
     }
 
-    /// Returns the identity of the ensemble, which a fence keeps beside the token. See
+    /// Returns the identity of the ensemble, which a fence keeps together with the token. See
     /// [`Client::ensemble_id`](crate::Client::ensemble_id).
     ///
     /// # Errors

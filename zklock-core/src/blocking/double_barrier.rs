@@ -59,7 +59,7 @@ impl DoubleBarrier {
         &self.path
     }
 
-    /// Returns how many members it takes to open the barrier.
+    /// Returns how many members open the barrier.
     ///
     /// # Examples
     ///
@@ -73,7 +73,7 @@ impl DoubleBarrier {
     }
 
     /// Enters the barrier, blocks until it is open, and returns the member. While no server answers, it
-    /// goes on waiting. See [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
+    /// keeps waiting. See [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
     ///
     /// # Errors
     ///
@@ -95,8 +95,8 @@ impl DoubleBarrier {
         self.enter_within(Wait::Forever, None)
     }
 
-    /// Like [`enter`](Self::enter), but blocks no longer than `timeout`. With zero it goes in only if
-    /// the barrier is open, or opens with this member. See
+    /// Like [`enter`](Self::enter), but blocks no longer than `timeout`. With zero it enters only if
+    /// the barrier is open, or this member opens it. See
     /// [`DoubleBarrier::enter_timeout`](crate::DoubleBarrier::enter_timeout).
     ///
     /// # Errors

@@ -90,7 +90,7 @@ impl Hold {
         self.core.fixed().node()
     }
 
-    /// Returns the state of the hold. In a forked child it is [lost](LossReason::Forked), and so it is [after the program has
+    /// Returns the state of the hold. It is [lost](LossReason::Forked) in a forked child, and also [after the program has
     /// closed descriptors of zklock](super#descriptors).
     ///
     /// # Examples
@@ -108,8 +108,8 @@ impl Hold {
         self.core.look(|| HoldState::Lost(self.core.io().opened().loss()), crate::Hold::state)
     }
 
-    /// Returns how long the lock is certain to be held, even if the ensemble is not heard from again. Zero means that
-    /// others may hold it. It costs no request. See [`Hold::valid_for`](crate::Hold::valid_for).
+    /// Returns how long the lock is certain to be held, even if the client hears nothing more from the ensemble. Zero
+    /// means that others may hold it. It sends no request. See [`Hold::valid_for`](crate::Hold::valid_for).
     ///
     /// # Examples
     ///
@@ -127,8 +127,8 @@ impl Hold {
         self.core.look(|| Duration::ZERO, crate::Hold::valid_for)
     }
 
-    /// Checks that the lock is certain to be held for that time and a hundredth of the session timeout. It costs no request,
-    /// and does not wait. See [`Hold::ensure`](crate::Hold::ensure).
+    /// Checks that the lock is certain to be held for this time plus a hundredth of the session timeout. It sends no
+    /// request and does not wait. See [`Hold::ensure`](crate::Hold::ensure).
     ///
     /// # Errors
     ///
@@ -244,7 +244,7 @@ impl Hold {
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if nobody wants it by then;
+    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if no other contender wants it by then;
     /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
     /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process;
     /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.
@@ -270,8 +270,8 @@ impl Hold {
         self.core.call(move |hold| wait.bound(wanted(hold))).until(wait).wait(interrupt)
     }
 
-    /// Returns a value that tells whether others want what this hold has, to be polled or waited for. From now on the
-    /// hold looks out for them; see [`Hold::wanted`](crate::Hold::wanted) for what that costs.
+    /// Returns a value that says whether others want what this hold has. You can poll it or wait for it. The hold
+    /// looks out for others after this call; see [`Hold::wanted`](crate::Hold::wanted) for what that costs.
     ///
     /// # Examples
     ///
@@ -293,7 +293,7 @@ impl Hold {
         Wanted::new(self.core.adopt(self.core.fixed().unasked_notice()))
     }
 
-    /// Returns the loss of this hold as a value that can be waited for, by another thread for example.
+    /// Returns the loss of this hold as a value. Another thread can wait for it, for example.
     ///
     /// # Examples
     ///
@@ -354,7 +354,7 @@ impl Hold {
         self.core.call(|hold| async move { hold.read(&path).await }).wait(None)
     }
 
-    /// Returns the identity of the ensemble, which a fence keeps beside the token. See
+    /// Returns the identity of the ensemble, which a fence keeps together with the token. See
     /// [`Client::ensemble_id`](crate::Client::ensemble_id).
     ///
     /// # Errors
@@ -373,8 +373,8 @@ impl Hold {
         self.core.call(|hold| async move { hold.ensemble_id().await }).wait(None)
     }
 
-    /// Does the writes that `fill` adds, all or none, and only if the lock is still held. Returns when they are
-    /// committed. See [`Hold::guarded`](crate::Hold::guarded).
+    /// Does all of the writes that `fill` adds, or none, and only if the lock is still held. Returns when they
+    /// are committed. See [`Hold::guarded`](crate::Hold::guarded).
     ///
     /// # Errors
     ///
@@ -402,8 +402,8 @@ impl Hold {
         self.core.call(|hold| async move { hold.commit_checked(writes).await })
     }
 
-    /// Releases the lock, and returns when the ensemble has confirmed it, or after a session timeout; the release then
-    /// goes on in the background. See [`Hold::release`](crate::Hold::release).
+    /// Releases the lock, and returns when the ensemble has confirmed it, or after a session timeout, in which case
+    /// the release goes on in the background. See [`Hold::release`](crate::Hold::release).
     ///
     /// # Errors
     ///

@@ -135,7 +135,7 @@ impl Lock {
     }
 
     /// Like [`acquire_timeout`](Self::acquire_timeout), but also ends when the interrupt is triggered. Without a time it
-    /// waits for ever. After an interrupt it leaves the queue as a wait does that has timed out.
+    /// waits for ever. After an interrupt, it leaves the queue like a wait that has timed out.
     ///
     /// # Errors
     ///
@@ -162,8 +162,8 @@ impl Lock {
         self.acquire_call(Owner::current(), wait).wait(interrupt)
     }
 
-    /// Acquires the lock if it is free, and returns `None` if somebody else holds it or is in the queue. It blocks until
-    /// the ensemble answers, but no longer than the [try timeout](crate::ClientOptions::try_timeout). See
+    /// Acquires the lock if it is free, and returns `None` if another contender holds it or is in the queue. It blocks
+    /// until the ensemble answers, but no longer than the [try timeout](crate::ClientOptions::try_timeout). See
     /// [`Lock::try_acquire`](crate::Lock::try_acquire).
     ///
     /// # Errors
@@ -193,11 +193,11 @@ impl Lock {
         call.wait(None)
     }
 
-    /// Makes a call that acquires the lock, to wait for it or to let it go on in the background.
+    /// Makes a call that acquires the lock. You can wait for it, or let it go on in the background.
     ///
-    /// The hold will belong to `owner`. [`Owner::once`] makes an owner that holds nothing else: its hold may be
-    /// released from anywhere, even if the lock is reentrant. If the call goes on in the background, the lock is held from
-    /// the moment it is granted; a hold that is lost before it is fetched is an error, [`ErrorKind::Lost`](crate::ErrorKind::Lost).
+    /// The hold will belong to `owner`. [`Owner::once`] makes an owner that holds nothing else: its hold may be released from
+    /// anywhere, even if the lock is reentrant. If the call goes on in the background, the lock is held from the moment it is
+    /// granted. If the hold is lost before you fetch it, the call fails with [`ErrorKind::Lost`](crate::ErrorKind::Lost).
     ///
     /// # Examples
     ///
@@ -254,8 +254,8 @@ impl Lock {
         self.core.call(Wait::Forever, |lock| async move { lock.contenders().await }).wait(None)
     }
 
-    /// Takes a contender out of the queue by deleting its node. Returns when that is done, with `false` if the node was
-    /// already gone. **This breaks what the lock guards**, unless the contender is known to have stopped. See
+    /// Takes a contender out of the queue by deleting its node. Returns when that is done, with `false` if the node no
+    /// longer existed. **This breaks what the lock guards**, unless the contender is known to have stopped. See
     /// [`Lock::evict`](crate::Lock::evict).
     ///
     /// # Errors
@@ -299,8 +299,8 @@ impl Lock {
         self.core.call(Wait::Forever, |lock| async move { lock.break_lock().await }).wait(None)
     }
 
-    /// Asks all holders of the lock to let it go, and returns them. It does not wait until they do. See
-    /// [`Lock::revoke`](crate::Lock::revoke).
+    /// Asks all holders of the lock to release it, and returns them. It does not wait until they do.
+    /// See [`Lock::revoke`](crate::Lock::revoke).
     ///
     /// # Errors
     ///
@@ -320,7 +320,7 @@ impl Lock {
         self.core.call(Wait::Forever, |lock| async move { lock.revoke().await }).wait(None)
     }
 
-    /// Returns an observer, which reports who holds the lock and each new holder. It returns at once and costs no
+    /// Returns an observer, which reports who holds the lock and each new holder. It returns at once and sends no
     /// request. See [`Lock::observe`](crate::Lock::observe).
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use crate::threads::interrupt::Interrupt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The loss of a [`Hold`](super::Hold), which can be waited for. It does not keep the hold.
+/// The loss of a [`Hold`](super::Hold). You can poll it or wait for it. It does not keep the hold.
 ///
 /// # Examples
 ///
@@ -51,7 +51,7 @@ impl Loss {
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is still held then;
+    /// * [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if the hold is not lost by then;
     /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered;
     /// * [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the hold belongs to the parent process;
     /// * [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback.

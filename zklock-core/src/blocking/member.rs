@@ -135,14 +135,15 @@ impl Member {
     }
 
     /// Leaves, and blocks until all members that are inside now have left, but no longer than
-    /// `timeout`. Zero waits for nobody. See [`Member::leave_timeout`](crate::Member::leave_timeout).
+    /// `timeout`. Zero does not wait for the others. See
+    /// [`Member::leave_timeout`](crate::Member::leave_timeout).
     ///
     /// # Errors
     ///
     /// Fails like [`leave`](Self::leave) does. When the time is up it fails with
     /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if others are still inside, and with
-    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer. The
-    /// member has left all the same, or leaves in the background.
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer.
+    /// Even then the member has left, or leaves in the background.
     ///
     /// # Examples
     ///
@@ -165,7 +166,7 @@ impl Member {
     ///
     /// Fails like [`leave_timeout`](Self::leave_timeout) does; and with
     /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered first.
-    /// The member leaves all the same.
+    /// Even then the member leaves.
     ///
     /// # Examples
     ///

@@ -1,7 +1,7 @@
 //! The same API for threads: calls that block. One I/O thread serves the whole process.
 //!
-//! The thread that waits polls the future itself. So that thread is the owner of the lock, its own clock keeps the deadline
-//! even if the I/O thread is late, and an [`Interrupt`] from any other thread ends the wait at once.
+//! The thread that waits polls the future itself. So that thread is the owner of the lock. It keeps the deadline by its own
+//! clock, even if the I/O thread is late. An [`Interrupt`] from any other thread ends the wait at once.
 //!
 //! Do not make these calls in an asynchronous task: they would block its thread.
 //!
@@ -16,18 +16,18 @@
 //!
 //! # Descriptors
 //!
-//! A program that closes all descriptors that it does not know, as some do when they become daemons, closes those of the I/O
-//! thread too. Then all clients of this module are closed: calls on what they made fail with [`ErrorKind::Closed`], and holds
-//! are [lost](crate::LossReason::ClientClosed). A new client works. Locks that were held are free for others once the session
-//! has timed out. So become a daemon first and then connect, or close the client before.
+//! Some programs close all descriptors that they did not open, for example when they become daemons. That also closes the
+//! descriptors of the I/O thread, and with them all clients of this module: calls on what they made fail with
+//! [`ErrorKind::Closed`], and holds are [lost](crate::LossReason::ClientClosed). A new client works. The locks that were held
+//! are free for others once the session has timed out. So become a daemon before you connect, or close the client first.
 //!
-//! This is noticed in the next call, and without one in the next heartbeat or, without a hold, within a third of the session
-//! timeout. It is checked before a descriptor is used, so that no file of the program is written to which has got its number.
-//! Such a file may be written to if the program closes descriptors while another thread is in a call, or a started one goes
-//! on, or if it closes only a few of these.
+//! The library notices this in the next call. Without a call, it notices in the next heartbeat, or within a third of the
+//! session timeout if nothing is held. It checks a descriptor before it uses it, so it does not write to a file of the
+//! program that now has the same number. This check does not help if the program closes only a few of the descriptors, or
+//! closes them while another thread is in a call or a started call is running.
 //!
-//! The numbers 0 to 2 are left to the program even if nothing is open there, except for a moment while the first client of a
-//! process connects.
+//! The library leaves the descriptors 0 to 2 free, even if nothing is open there, except for a moment while the first client
+//! of a process connects.
 //!
 //! # Fork
 //!
@@ -35,12 +35,14 @@
 //! on them fail with [`ErrorKind::Forked`], holds report that they are lost, and dropping them changes nothing. A child
 //! that needs locks makes its own client, or uses a [lazy](Client::lazy) one that no process has used yet.
 //!
-//! To connect in a child of a process that has connected, a program needs the feature `fork`, and stand-ins for some
-//! crates that zookeeper-client uses, because two of these have one thread per process, which does not exist in the child.
-//! libzklock and the Python package have both. A Rust program that takes this crate from a registry has neither: there a
-//! child can connect only if its parent never has. Otherwise it is refused with [`ErrorKind::Forked`], and must be started
-//! anew (exec). To have both, enable the feature, copy the folder `zklock-core/stand-ins` from the repository, and name
-//! its crates in the program's `Cargo.toml`. The last one is for the feature `tls`:
+//! A child of a process that has connected can connect only if the program has two things: the feature `fork`, and
+//! stand-ins for some crates that zookeeper-client uses. Two of these crates have one thread per process, which does not
+//! exist in the child. libzklock and the Python package have both. A Rust program that takes this crate from a registry
+//! has neither. There, a child can connect only if its parent never has. Otherwise connecting fails with
+//! [`ErrorKind::Forked`], and the child must start a new program (exec).
+//!
+//! To have both, enable the feature, copy the folder `zklock-core/stand-ins` from the repository, and name its crates in
+//! the program's `Cargo.toml`. The last one is for the feature `tls`:
 //!
 //! ```toml
 //! [patch.crates-io]
@@ -50,8 +52,8 @@
 //! futures-rustls = { path = "stand-ins/futures-rustls" }
 //! ```
 //!
-//! All this concerns `fork` in a program with several threads, for which this module is made. The asynchronous
-//! [`Client`](crate::Client) is not meant for that: a tokio runtime does not survive a fork.
+//! This section is about programs with several threads, for which this module is made. Do not fork a program
+//! that uses the asynchronous [`Client`](crate::Client): a tokio runtime does not survive a fork.
 //!
 //! ```no_run
 //! use std::time::Duration;

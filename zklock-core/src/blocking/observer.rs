@@ -36,9 +36,9 @@ impl Observer {
         self.core.call(wait, move |observer| wait.bound(next(observer)))
     }
 
-    /// Returns who holds the lock, at once the first time, and then as soon as that changes; `None`
-    /// if nobody does. It blocks no longer than `timeout`; without one it waits for ever. See
-    /// [`Observer::next`](crate::Observer::next).
+    /// Returns the holder of the lock: the present one on the first call, and the new one after
+    /// each change; `None` if there is no holder. It blocks no longer than `timeout`; without one
+    /// it waits for ever. See [`Observer::next`](crate::Observer::next).
     ///
     /// # Errors
     ///

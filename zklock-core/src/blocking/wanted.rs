@@ -8,7 +8,7 @@ use crate::threads::interrupt::Interrupt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tells whether others wait for what a [`Hold`](super::Hold) has. It can be polled or waited for.
+/// Says whether others wait for what a [`Hold`](super::Hold) has. You can poll it or wait for it.
 /// It does not keep the hold.
 ///
 /// # Examples

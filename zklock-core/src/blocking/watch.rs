@@ -6,7 +6,8 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use tokio::task::AbortHandle;
 
-/// Keeps a callback registered. Dropping it ends that. See [`Hold::on_lost`](super::Hold::on_lost) and
+/// Keeps a callback registered. Dropping it removes the callback. See
+/// [`Hold::on_lost`](super::Hold::on_lost) and
 /// [`Client::on_connection`](super::Client::on_connection).
 ///
 /// # Examples

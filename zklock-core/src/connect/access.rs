@@ -36,7 +36,7 @@ const LONGEST_LIST: usize = 4 * 1024;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Access {
-    /// Everybody may do everything.
+    /// Everyone may do everything.
     #[default]
     Open,
     /// Clients logged in as the creator may do everything, all others nothing.

@@ -20,14 +20,14 @@ const DIGEST: u8 = b'd';
 const SASL: u8 = b's';
 const KERBEROS: u8 = b'k';
 
-/// Who a client logs in as, usually a user and a password.
+/// A login of a client, usually a user and a password.
 ///
-/// With ZooKeeper's `digest` scheme, the servers keep no list of users. Logging in only adds an identity for access lists to
-/// name, and so never fails: with a wrong password the client is somebody whom the access lists do not name. For the servers,
-/// the same user with another password is another user. The password crosses the network as it is, so use TLS if others could
-/// listen.
+/// With ZooKeeper's `digest` scheme, the servers keep no list of users. A login only adds an identity that access lists can
+/// name, so it never fails. For the servers, the same user with another password is another user: with a wrong password, the
+/// client has an identity that no access list names. The password crosses the network in plain text, so use TLS if others
+/// could listen.
 ///
-/// With [`sasl`](Self::sasl), the servers have a list of users and passwords, and let in nobody else. With
+/// With [`sasl`](Self::sasl), the servers have a list of users and passwords, and refuse all others. With
 /// [`kerberos`](Self::kerberos), they ask for a ticket instead. A client can log in as several users by `digest`, and in
 /// addition as one user by SASL or Kerberos.
 ///
@@ -80,7 +80,7 @@ impl fmt::Display for Scheme {
 }
 
 impl Credentials {
-    /// Makes credentials of a user and a password, for ZooKeeper's `digest` scheme.
+    /// Makes credentials from a user and a password, for ZooKeeper's `digest` scheme.
     ///
     /// # Errors
     ///
@@ -122,8 +122,8 @@ impl Credentials {
     /// all of them.
     ///
     /// The file is read now, and again for each connection, so that passwords can be changed while the client runs. If it
-    /// cannot be read then, no connection is made; the client tries again until its session is over, and then for the next
-    /// session. Keep both the old and the new password in the file until no node has the old one in its access list.
+    /// cannot be read then, the client makes no connection: it tries again until its session is over, and then for the
+    /// next session. Keep both the old and the new password in the file until no node has the old one in its access list.
     ///
     /// # Errors
     ///
@@ -140,18 +140,19 @@ impl Credentials {
         Self::of_file(Scheme::Digest, path.as_ref())
     }
 
-    /// Makes credentials of a user and a password, for SASL's mechanism DIGEST-MD5. In access lists, the user is
-    /// `sasl:user`.
+    /// Makes credentials from a user and a password, for SASL's mechanism DIGEST-MD5. In access lists, the user
+    /// is `sasl:user`.
     ///
     /// The servers' list of users is in the section `Server` of their JAAS file, and they name
     /// `org.apache.zookeeper.server.auth.SASLAuthenticationProvider` as an `authProvider`. Connecting is
     /// [refused](ErrorKind::Refused) if the password is wrong, the servers do not know the user, or they are not set up for
-    /// SASL. The password itself does not cross the network, but a listener can try out passwords on what does, so use TLS.
+    /// SASL. The password itself does not cross the network. But a listener can use what crosses it to test guesses of the
+    /// password, so use TLS.
     ///
-    /// A password that is changed on the servers matters to the next connection. While they refuse the client's password,
-    /// there is no connection. A session that lost its connection is over when all hosts have refused it, one after the other,
-    /// and its holds are lost. The client keeps trying: with [`sasl_from_file`](Self::sasl_from_file) it is back as soon as
-    /// the right password is in the file.
+    /// A password that is changed on the servers takes effect with the next connection. While they refuse the client's
+    /// password, it cannot connect. A session that lost its connection is over when all hosts have refused it, one after the
+    /// other, and its holds are lost. The client keeps trying: with [`sasl_from_file`](Self::sasl_from_file), it connects
+    /// again as soon as the right password is in the file.
     ///
     /// # Errors
     ///
@@ -191,8 +192,8 @@ impl Credentials {
     }
 
     /// Like [`sasl`](Self::sasl), with the text `user:password` in a file, which has only this line. It is read now, and again
-    /// for each connection, so that the password can be changed while the client runs. If it cannot be read then, no
-    /// connection is made.
+    /// for each connection, so that the password can be changed while the client runs. If it cannot be read then, the client
+    /// makes no connection.
     ///
     /// # Errors
     ///
@@ -209,8 +210,8 @@ impl Credentials {
         Self::of_file(Scheme::Sasl, path.as_ref())
     }
 
-    /// Makes credentials of the ticket that Kerberos has for this process, for SASL's mechanism GSSAPI. In access lists the
-    /// client is its principal, for example `sasl:billing@EXAMPLE.COM`.
+    /// Makes credentials from the ticket that Kerberos has for this process, for SASL's mechanism GSSAPI. In access lists,
+    /// the user is the client's principal, for example `sasl:billing@EXAMPLE.COM`.
     ///
     /// It needs the feature `kerberos`, which links against the system's Kerberos library. The ticket comes from the
     /// credential cache (`KRB5CCNAME`), or from a keytab (`KRB5_CLIENT_KTNAME`), which also renews it. It is looked up again
@@ -218,7 +219,7 @@ impl Credentials {
     /// Kerberos' own message.
     ///
     /// The service is the first part of the servers' principal, usually `zookeeper`. The host is the second part; `None`
-    /// stands for the host that is connected to, as it is written among the hosts, after `krb5.conf` has completed its name.
+    /// means the host that the client connects to, as it is written in the hosts and completed by `krb5.conf`.
     ///
     /// # Errors
     ///

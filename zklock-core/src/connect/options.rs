@@ -131,8 +131,8 @@ impl ClientOptions {
 
     /// Sets the session timeout to ask for. The servers may grant another. Default: 10 s.
     ///
-    /// After a crash, a holder's lock becomes free when its session has timed out. A short timeout frees it sooner, but
-    /// short network problems then lose holds.
+    /// After a crash, a holder's lock is free once its session has timed out. A shorter timeout frees it sooner, but
+    /// also loses holds in shorter network outages.
     ///
     /// # Errors
     ///
@@ -158,8 +158,9 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// Sets how long to try to reach a server before [`connect`](crate::Client::connect), or a question like
-    /// [`contenders`](crate::Lock::contenders), fails. Default: 10 s. [`check`](Self::check) refuses zero.
+    /// Sets how long [`connect`](crate::Client::connect), and queries such as
+    /// [`contenders`](crate::Lock::contenders), try to reach a server before they fail. Default: 10 s.
+    /// [`check`](Self::check) refuses zero.
     ///
     /// # Examples
     ///
@@ -180,8 +181,8 @@ impl ClientOptions {
     /// Sets how long the servers have to answer a [`try_acquire`](crate::Lock::try_acquire), or any call with a timeout
     /// of zero, before it fails. Default: 1 s.
     ///
-    /// While they answer, a try takes a few round trips, and never this long. It does not limit connecting;
-    /// [`connect_timeout`](Self::connect_timeout) does.
+    /// While the servers answer, a try takes a few round trips, and never this long. This time does not
+    /// limit connecting: see [`connect_timeout`](Self::connect_timeout).
     ///
     /// # Errors
     ///
@@ -208,8 +209,8 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// Puts all paths below this node, which must exist unless it is [created](Self::create_chroot). It replaces a chroot
-    /// among the hosts.
+    /// Puts all paths below this node, which must exist unless the client [creates](Self::create_chroot) it. This
+    /// replaces a chroot given with the hosts.
     ///
     /// # Errors
     ///
@@ -258,10 +259,10 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// Sets the version of the servers: 3 and 4 for 3.4.14, say. For an ensemble that is being upgraded, give the oldest.
-    /// What matters is whether they are older than 3.5, which has every feature. Default: the first server of each
-    /// session is asked, with the command `srvr`. A server that may not answer it (see `4lw.commands.whitelist`), or that
-    /// uses TLS, is taken for 3.5 or later.
+    /// Sets the version of the servers, such as 3 and 4 for 3.4.14. During an upgrade of the ensemble, give the oldest
+    /// version. It only matters whether they are older than 3.5, which has every feature. Default: the client asks the
+    /// first server of each session, with the command `srvr`. It takes a server that may not answer (see
+    /// `4lw.commands.whitelist`), or that uses TLS, for 3.5 or later.
     ///
     /// # Errors
     ///
@@ -307,8 +308,8 @@ impl ClientOptions {
         self
     }
 
-    /// Logs in with these credentials, in addition to those given before. They are sent on every connection. Only one of
-    /// them can be for [SASL](Credentials::sasl).
+    /// Logs in with these credentials, in addition to those given before. The client sends them on every connection.
+    /// Only one of all its credentials can be for [SASL](Credentials::sasl).
     ///
     /// # Examples
     ///
@@ -341,8 +342,9 @@ impl ClientOptions {
         self
     }
 
-    /// Creates the [chroot](Self::chroot), and the nodes above it, if it is missing when a session is opened. These nodes
-    /// are persistent, and have the [access](Self::access) list of everything that the client creates. Default: no.
+    /// Sets whether the client creates the [chroot](Self::chroot), and the nodes above it, if they are missing when it
+    /// opens a session. They are persistent nodes with the same [access](Self::access) list as everything that the client
+    /// creates. Default: no.
     ///
     /// # Examples
     ///
@@ -360,15 +362,15 @@ impl ClientOptions {
     /// Sets whether the client asks the servers to confirm what it holds, every twelfth of the session timeout. Default:
     /// yes.
     ///
-    /// A client that holds anything, be it one lock or a thousand, writes to the ensemble that often. That is a real load
-    /// if thousands of clients hold something all day, for example as leaders of thousands of elections. Without a
-    /// heartbeat they cost nothing.
+    /// This heartbeat is one write to the ensemble, whether the client holds one lock or a thousand. The writes add up if
+    /// thousands of clients hold something all day, for example as leaders of thousands of elections. Without a
+    /// heartbeat, such clients cost nothing.
     ///
-    /// But without a heartbeat nothing proves that a hold is still there. Half a session timeout after the grant,
-    /// [`valid_for`](crate::Hold::valid_for) is zero for good. The hold is [at risk](crate::HoldState::AtRisk) while the
-    /// client is disconnected, and lost when the servers say that its session is over or its node deleted. By then
-    /// somebody else may have held the lock for a while. [`confirm`](crate::Hold::confirm) and [guarded
-    /// writes](crate::Hold::guarded) ask the servers, with or without a heartbeat.
+    /// But without a heartbeat, nothing proves that a hold still exists. Half a session timeout after the grant,
+    /// [`valid_for`](crate::Hold::valid_for) drops to zero for good. The hold is [at risk](crate::HoldState::AtRisk)
+    /// while the client is disconnected. It is only reported as lost when the servers say that its session is over or
+    /// its node is deleted. By then another client may have held the lock for a while. [`confirm`](crate::Hold::confirm)
+    /// and [guarded writes](crate::Hold::guarded) always ask the servers, with or without a heartbeat.
     ///
     /// # Examples
     ///
@@ -383,21 +385,21 @@ impl ClientOptions {
         self
     }
 
-    /// Sets how soon a holder must learn of a lost hold if no server reports it, and with that how often the client writes.
-    /// Default: within a tenth of the session timeout. It can be up to a third of it.
+    /// Sets how soon a holder learns of a loss that no server reports. Default: a tenth of the session timeout. The maximum
+    /// is a third of it. The longer this time is, the less often the client writes.
     ///
-    /// A client that holds anything writes to the ensemble once in five sixths of this time: every twelfth of the session timeout
-    /// by default, and 3.3 times less often with a third. What [`valid_for`](crate::Hold::valid_for) says is as true as ever, and
-    /// is never less than a tenth of the session timeout while the servers answer as usual. With more than a tenth the client
-    /// also watches the node of each hold, so it still learns of most losses in milliseconds. This is about the others: a server
-    /// that lags behind, or none that answers.
+    /// A client that holds anything writes to the ensemble once in five sixths of this time: every twelfth of the session
+    /// timeout by default, and 3.3 times less often with a third. The answers of [`valid_for`](crate::Hold::valid_for) stay
+    /// true, and are never less than a tenth of the session timeout while the servers answer as usual. With more than a tenth,
+    /// the client also watches the node of each hold, so it still learns of most losses in milliseconds. This time limits the
+    /// other cases: a server lags behind, or no server answers.
     ///
-    /// While replies take longer than a fortieth of the session timeout, the client writes more often again. Replies that take
-    /// longer than an eighth may put a hold [at risk](crate::HoldState::AtRisk) for a moment, and so may shorter ones that
-    /// are late again soon after others were.
+    /// While replies take longer than a fortieth of the session timeout, the client writes more often again. A reply that
+    /// takes longer than an eighth may put a hold [at risk](crate::HoldState::AtRisk) for a moment. So may a faster reply, if
+    /// it is late soon after others were late.
     ///
-    /// If the servers grant a shorter session timeout than was asked for, the limits are parts of that one. Without a
-    /// [heartbeat](Self::heartbeat) this changes nothing.
+    /// If the servers grant a shorter session timeout than you asked for, the limits are fractions of the granted
+    /// one. Without a [heartbeat](Self::heartbeat), this option has no effect.
     ///
     /// # Errors
     ///
@@ -427,10 +429,14 @@ impl ClientOptions {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if the access list gives rights to the creator but there are neither
-    /// [credentials](Self::credentials) nor a client certificate, if several credentials are for SASL, if TLS is used
-    /// with a host that no certificate can name, if the [connect timeout](Self::connect_timeout) is zero, or if
-    /// [`told_within`](Self::told_within) is not between a tenth and a third of the session timeout.
+    /// [`ErrorKind::InvalidInput`] if
+    ///
+    /// * the access list gives rights to the creator, but there are neither [credentials](Self::credentials) nor a
+    ///   client certificate;
+    /// * several credentials are for SASL;
+    /// * TLS is used with a host that no certificate can name;
+    /// * the [connect timeout](Self::connect_timeout) is zero;
+    /// * [`told_within`](Self::told_within) is not between a tenth and a third of the session timeout.
     ///
     /// # Examples
     ///

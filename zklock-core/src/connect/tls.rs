@@ -34,14 +34,15 @@ const PASS_PHRASE: u8 = b'p';
 
 /// How to connect with TLS. It needs the feature `tls`.
 ///
-/// The servers' certificates must come from the given authorities, be valid, and match the names among the hosts. None of
-/// these checks can be switched off. The versions are TLS 1.2 and 1.3.
+/// The servers' certificates must come from the given authorities, be valid, and match the host names in the hosts. None
+/// of these checks can be switched off. The versions are TLS 1.2 and 1.3.
 ///
-/// Files are read now, and again for each connection, so that renewed certificates are used without a restart. If a file
-/// cannot be read then, or is damaged, or the key does not belong to the certificate, no connection is made. What was read
-/// before is not used again, because its authority may have been removed for a reason. An existing connection stays. The
-/// client tries again until its session is over, and then for the next session, and the error names the file. So replace a
-/// file by renaming another one to its name, and replace a certificate and its key within one session timeout.
+/// Files are read now, and again for each connection, so that renewed certificates take effect without a restart. If a
+/// file then cannot be read, or is damaged, or the key does not belong to the certificate, the client makes no connection.
+/// It does not fall back to what it read earlier, because the authority may have been removed for a reason. An existing
+/// connection stays. The client tries again until its session is over, and then for the next session, and the error names
+/// the file. So replace a file by renaming a new one to its name, and replace a certificate and its key within one session
+/// timeout.
 ///
 /// # Examples
 ///
@@ -120,8 +121,8 @@ impl Tls {
     /// names, or otherwise those in the file that the system's distribution keeps. The file is chosen and read now, and
     /// read again for each connection. `SSL_CERT_DIR` is ignored.
     ///
-    /// There are usually more than a hundred of them, and each can issue certificates for any name. If the servers'
-    /// certificates come from an authority of your own, trust only that one.
+    /// A system usually trusts more than a hundred authorities, and each can issue certificates for any name. If
+    /// the servers' certificates come from an authority of your own, trust only that one.
     ///
     /// # Errors
     ///
@@ -142,9 +143,9 @@ impl Tls {
         Self::checked(Sources { authorities, identity: None, pass_phrase: None })
     }
 
-    /// Sets what the client shows to servers that ask who it is: its certificate, together with the intermediate
-    /// certificates up to its authority, and the certificate's private key. Both are the text of a PEM file. If the key is
-    /// encrypted, give its [pass phrase](Self::pass_phrase) first.
+    /// Sets the client's certificate, for servers that ask for one, and its private key. Both are the text of a PEM file.
+    /// The first also contains the intermediate certificates up to the authority. If the key is encrypted, give its [pass
+    /// phrase](Self::pass_phrase) first.
     ///
     /// # Errors
     ///

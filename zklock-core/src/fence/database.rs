@@ -4,7 +4,7 @@
 ///
 /// # Examples
 ///
-/// The first statement of each guarded transaction is [`raise`](Self::raise). Here `Transaction` stands for that of any client
+/// The first statement of each guarded transaction is [`raise`](Self::raise). Here `Transaction` is that of any client
 /// library, such as sqlx:
 ///
 /// ```no_run
@@ -36,8 +36,8 @@ pub enum Database {
 }
 
 impl Database {
-    /// Returns the statement that creates the table of fences, if it is not there. A path of more than 255 characters needs a
-    /// shorter name of your own.
+    /// Returns the statement that creates the table of fences, if it does not exist. If a path has more than 255 characters,
+    /// choose a shorter name.
     ///
     /// # Examples
     ///
@@ -65,8 +65,8 @@ impl Database {
     /// refused: it changes no row in PostgreSQL and SQLite, and fails with error 1242 (`ER_SUBQUERY_NO_1_ROW`) in MariaDB and
     /// MySQL, whose number of changed rows depends on how a client connects.
     ///
-    /// If a later statement fails, roll back and begin again. After a deadlock, MariaDB and MySQL have ended the transaction, and
-    /// SQLite after some errors: what follows in the same connection is not fenced.
+    /// If a later statement fails, roll back and begin again. MariaDB and MySQL end the transaction after a deadlock, and
+    /// SQLite ends it after some errors. Later statements on the same connection are then not fenced.
     ///
     /// # Examples
     ///

@@ -16,21 +16,24 @@ use std::path::Path;
 
 const FENCE: &str = ".zklock-fence";
 
-/// Puts a file that is ready in the place of another, unless a later holder has written to that folder.
+/// Replaces a file with a new one that is ready, unless a later holder has written to that folder.
 ///
-/// The staged file must be in the same file system, best in the same folder, with another name. It is synced, and renamed to
-/// `target` under a lock on the file `.zklock-fence` beside the target, which keeps the greatest token. The folder is synced
-/// before the lock goes. So readers see the old file or the new one, whole, also after a crash. If it fails, the staged file stays.
+/// The staged file must be in the same file system, best in the same folder, with another name. This call syncs it, and renames
+/// it to `target`. Meanwhile it locks the file `.zklock-fence` in the target's folder, which keeps the greatest token. It syncs
+/// the folder before it unlocks that file. So readers see the old file or the new one, always complete, even after a crash. If
+/// the call fails, the staged file stays.
 ///
-/// It blocks its thread while another holder writes. The lock works on one machine: not on NFS.
+/// It blocks its thread while another holder writes. It works on one machine, on a local file
+/// system. It does not work on NFS.
 ///
 /// # Errors
 ///
 /// * [`ErrorKind::StaleToken`] if a later holder has written: stop;
 /// * [`ErrorKind::OtherEnsemble`] if the folder keeps the token of another ensemble. The message says how to go on;
-/// * [`ErrorKind::InvalidInput`] if the folder is fenced under another name, if `target` is no file in a folder, or if `staged` is
-///   no regular file, or the target itself;
-/// * [`ErrorKind::Refused`] for what the system refuses, or if the file with the token is damaged.
+/// * [`ErrorKind::InvalidInput`] if the folder is fenced under another name, if `target` does not name a file in a folder, or
+///   if `staged` is not a regular file or is the target itself;
+/// * [`ErrorKind::Refused`] if the system refuses an operation, or if the file with the token is
+///   damaged.
 ///
 /// # Examples
 ///

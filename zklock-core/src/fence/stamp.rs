@@ -7,8 +7,8 @@ use crate::hold::hold::Hold;
 const LONGEST_NAME: usize = 255;
 const LONGEST_ENSEMBLE: usize = 64;
 
-/// What a write carries: which lock it is of, the token, and the ensemble that gave the token. It is no more than texts and a
-/// number, so it can be sent to where the write is done.
+/// What a write carries to a fence: the name of the lock, the token, and the ensemble that gave the token. It consists of two
+/// texts and a number, so you can send it to the process that does the write.
 ///
 /// # Examples
 ///
@@ -29,8 +29,8 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Makes the stamp of a hold. Its name is the path of the lock. The first one of a client asks the servers for the ensemble's
-    /// identity.
+    /// Makes the stamp of a hold. Its name is the path of the lock. The first stamp of a client asks the servers for the
+    /// ensemble's identity.
     ///
     /// # Errors
     ///
@@ -48,12 +48,12 @@ impl Stamp {
         Self::new(hold.path(), &hold.ensemble_id().await?, hold.token().value())
     }
 
-    /// Makes a stamp of its parts, where they arrive.
+    /// Makes a stamp from its parts, in the process that receives them.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if the name has no character or more than 255, or is not one line; if the ensemble is none; or
-    /// if the token is greater than any that ZooKeeper gives.
+    /// [`ErrorKind::InvalidInput`] if the name is empty, has more than 255 characters, or is not a single line; if `ensemble`
+    /// is not the identity of an ensemble; or if the token is greater than any that ZooKeeper gives.
     ///
     /// # Examples
     ///

@@ -40,12 +40,13 @@ pub struct QueuedContender {
     pub node: String,
     /// The name that it gives itself: the node's data. zklock writes `host/pid`, or the identity in the client's options.
     /// Bytes that are not UTF-8 are replaced, and what nodes of a set of locks contain about the set is left out. For a
-    /// holder of Curator that was [asked](Lock::revoke) to let go, and for one that Curator has asked, it is `__REVOKE__`.
+    /// Curator holder that was [asked](Lock::revoke) to release the lock, and for any holder that Curator has asked, it is
+    /// `__REVOKE__`.
     pub identity: String,
     /// The session that owns it.
     pub session: i64,
-    /// The fencing token that it has once it holds the lock. A holder of a semaphore's permit has a smaller one; for it,
-    /// this is the number of its permit.
+    /// The fencing token that it has once it holds the lock. For a holder of a semaphore's permit, this is the number of
+    /// its permit, and its token is smaller.
     pub token: Token,
     /// When its node was created, on the servers' clock.
     pub since: SystemTime,
@@ -53,8 +54,8 @@ pub struct QueuedContender {
     pub dialect: Dialect,
     /// How it wants to hold the lock.
     pub role: Role,
-    /// Whether it holds the lock, judged by its place in the queue. A set of locks holds none of them until it is its turn
-    /// in all of their queues, even if it is first in this one.
+    /// Whether it holds the lock, judged by its place in the queue. A set of locks holds none of its locks until its turn
+    /// has come in all of their queues, even if it is first in this one.
     pub holds: bool,
     /// The queues that its node names, if it belongs to a set.
     queues: Vec<Queue>,
@@ -96,16 +97,17 @@ impl Lock {
         .await
     }
 
-    /// Takes any contender out of the queue by deleting its [node](QueuedContender::node). Returns `false` if the node was
-    /// already gone.
+    /// Takes any contender out of the queue by deleting its [node](QueuedContender::node). Returns `false` if the node no
+    /// longer existed.
     ///
     /// **This breaks what the lock guards**, unless the contender is known to have stopped: until a holder learns of its
     /// loss, it believes that it holds the lock while another already does. It learns of the loss only if its library
     /// reports that. A waiter queues again. If it had just become the holder, it learns of the loss within a heartbeat.
     ///
     /// All nodes of an [exclusive](crate::Client::exclusive) lock have the same path. So this evicts the present holder, which
-    /// may not be the one that was listed; [`break_lock`](Self::break_lock) evicts none but the ones that it lists. The node's
-    /// companion is deleted with it. Otherwise a holder that is just releasing the lock could delete the node of the next.
+    /// may not be the one that you saw. [`break_lock`](Self::break_lock) evicts only the holders that it returns. The node's
+    /// companion is deleted with it. Otherwise a holder that is just releasing the lock could delete the node of the next
+    /// holder.
     ///
     /// # Errors
     ///
@@ -152,10 +154,10 @@ impl Lock {
     ///
     /// **This breaks what the lock guards**, as [`evict`](Self::evict) explains.
     ///
-    /// The node of an [exclusive](crate::Client::exclusive) lock is deleted in one transaction with its companion. That fails
-    /// if a later holder has created the node again. There is no companion on servers of version 3.4, or if another library
-    /// created the node. Then the node is read right before it is deleted, and a later holder's node is deleted by mistake if
-    /// it is created between these two requests.
+    /// The node of an [exclusive](crate::Client::exclusive) lock is deleted in one transaction with its companion. So a later
+    /// holder that has created the node again keeps it. There is no companion on servers of version 3.4, or if another
+    /// library created the node. In these cases the node is read right before it is deleted, and a later holder's node is
+    /// deleted by mistake if it is created between these two requests.
     ///
     /// # Errors
     ///
@@ -187,20 +189,20 @@ impl Lock {
         Ok(broken)
     }
 
-    /// Asks all holders of the lock to release it, and returns them. It takes nothing away: a holder can [wait for such a
-    /// request](crate::Hold::wanted), and holds the lock until it releases it.
+    /// Asks all holders of the lock to release it, and returns them. This takes nothing away: a holder can [wait for such
+    /// a request](crate::Hold::wanted), and keeps the lock until it releases it.
     ///
-    /// The request is the one of Curator's `Revoker`: the data of the holder's node becomes `__REVOKE__`. zklock's holders see
-    /// it, and so do those of Curator's `InterProcessMutex` that are `makeRevocable`. Other libraries do not look. The node of
-    /// a holder of zklock keeps its [identity](QueuedContender::identity) below that word. Another library would not
-    /// understand that, so there the word replaces the identity. Holders in this process are asked, too. On servers of version
+    /// The request is written as Curator's `Revoker` writes it: the data of the holder's node becomes `__REVOKE__`. So it
+    /// reaches holders of zklock, in this process too, and holders of a Curator `InterProcessMutex` that called
+    /// `makeRevocable`. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its
+    /// [identity](QueuedContender::identity). For a holder of another library, the word replaces it. On servers of version
     /// 3.4, if an [exclusive](crate::Client::exclusive) lock changes hands at the last moment, the next holder may be asked in
     /// place of the one that is returned.
     ///
     /// # Errors
     ///
     /// Fails like [`contenders`](Self::contenders) does, and with [`ErrorKind::Refused`] if the access list does not allow
-    /// writing to a holder's node. All other holders have been asked then.
+    /// writing to a holder's node. All other holders have been asked even so.
     ///
     /// # Examples
     ///

@@ -41,9 +41,9 @@ struct HolderWatch {
 impl Lock {
     /// Observes who holds the lock. For an election, that is the leader.
     ///
-    /// It watches the holder alone, so many processes can observe one lock without waking each other. If several hold it at
-    /// once, it reports the first of them. It takes the first in the queue for the holder, even if that is a set of locks
-    /// which still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
+    /// It watches only the holder, so many processes can observe one lock without waking each other. If several hold it at
+    /// once, it reports the first of them. It reports the first contender in the queue as the holder, even if that is a set
+    /// of locks that still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
     ///
     /// # Errors
     ///

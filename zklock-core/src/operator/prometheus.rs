@@ -13,7 +13,7 @@ use std::fmt::Write;
 impl Stats {
     /// Returns the counters in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
     ///
-    /// The names follow the conventions of Prometheus, and are what OpenTelemetry's names become there:
+    /// The names follow the conventions of Prometheus, and are those that OpenTelemetry's names have there:
     /// `zklock_acquires_total`, `zklock_acquire_wait_seconds`. The names of metrics and labels stay the same from version to
     /// version; new ones may be added. The figures of a lock with a [name](crate::LockSpec::figures) have that as the label
     /// `lock`. The text may share a page with the program's own metrics. For several clients on one page, use

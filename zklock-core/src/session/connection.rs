@@ -27,8 +27,8 @@ listed! {
     pub enum ConnectionState {
         /// A server is connected.
         Connected,
-        /// The connection broke, and the client is looking for another server. The session lives on for now, and so do its
-        /// holds, for as long as [`Hold::valid_for`](crate::Hold::valid_for) says.
+        /// The connection broke, and the client is looking for another server. The session and its holds live on for now:
+        /// [`Hold::valid_for`](crate::Hold::valid_for) says for how long.
         Disconnected,
         /// The session is over, and all its holds are lost. The client is opening the next session.
         SessionLost,
@@ -82,9 +82,10 @@ impl Connection {
     /// Returns the state at once the first time, and then as soon as it changes; `None` once
     /// [`Closed`](ConnectionState::Closed) has been reported.
     ///
-    /// Changes that follow each other quickly may be reported as one. But every lost session is reported as
-    /// [`SessionLost`](ConnectionState::SessionLost), except that several lost since the last call are reported once. And
-    /// between two reports of [`Connected`](ConnectionState::Connected), what happened in between is reported.
+    /// Changes that follow each other quickly may be reported as one. But a lost session is always reported as
+    /// [`SessionLost`](ConnectionState::SessionLost); several that were lost since the last call are reported once.
+    /// Between two reports of [`Connected`](ConnectionState::Connected), there is always a report of what happened in
+    /// between.
     ///
     /// # Cancel safety
     ///

@@ -123,7 +123,8 @@ impl Guardian {
         answer.await.unwrap_or_else(|_| Err(Error::closed())).map(|()| guardian)
     }
 
-    /// Dismisses the guardian, and waits until it has ended. From then on nothing ends the session when this process dies.
+    /// Dismisses the guardian, and waits until it has ended. Afterwards, nothing ends the session early when this process
+    /// dies.
     ///
     /// # Examples
     ///

@@ -27,7 +27,8 @@ const NO_LOOPBACK: &str = "this machine has no loopback interface that works";
 /// Longer than the password of any server.
 const LONGEST: usize = 1024;
 
-/// With this, another process can end a session. See [`Client::session_key`](crate::Client::session_key).
+/// The key with which another process can end a session. See
+/// [`Client::session_key`](crate::Client::session_key).
 ///
 /// It contains the password of the session, with which any program can use the session and end it. `Debug` prints only the
 /// number of the session.
@@ -75,7 +76,7 @@ pub struct SessionKey {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum SessionEnd {
-    /// It was ended now: its nodes are gone, and its locks are free.
+    /// The call ended it: its nodes are deleted, and its locks are free.
     Ended,
     /// A server has answered that it was already over.
     WasOver,
@@ -176,7 +177,8 @@ impl SessionKey {
     /// # Errors
     ///
     /// * [`ErrorKind::Unreachable`] if no server has confirmed the end in time;
-    /// * [`ErrorKind::Refused`] if the servers do not accept the credentials, or let nobody resume a session;
+    /// * [`ErrorKind::Refused`] if the servers do not accept the credentials, or do not let clients resume a
+    ///   session;
     /// * [`ErrorKind::InvalidInput`] if the options [contradict each other](ClientOptions::check).
     ///
     /// After an error, the session lasts until its timeout, unless a server has ended it and its answer was lost.

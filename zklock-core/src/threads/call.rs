@@ -9,8 +9,8 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::wait::Wait;
 use std::fmt;
 
-/// A call that has not begun: a thread [waits](Self::wait) for it, or it is [detached](Self::detach) and goes on in the
-/// background. Nothing has happened before, so it may as well be dropped.
+/// A call that has not begun. To begin it, [wait](Self::wait) for it, or [detach](Self::detach) it, so that it goes on
+/// in the background. Nothing happens before, so you may also drop it.
 ///
 /// # Examples
 ///
@@ -146,10 +146,10 @@ impl<T: Send + 'static> Call<T> {
     }
 
     /// Lets the call go on in the background. The I/O thread calls `ready` when there is a result, so `ready` must not
-    /// block. If there is one already, `ready` is called here.
+    /// block. If there already is a result, `ready` is called before this returns.
     ///
-    /// What begins before the call can be waited for, as a release does, begins here; dropping what this returns only
-    /// ends the wait for it.
+    /// Some calls, such as a release, begin their work here. Then dropping the returned value only ends the wait for
+    /// it.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use super::park::Signal;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
 use std::sync::{Arc, Weak};
 
-/// Ends waits from outside, for example when a signal arrives.
+/// Ends waits of other threads, for example when a signal arrives.
 ///
 /// # Examples
 ///

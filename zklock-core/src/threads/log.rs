@@ -22,8 +22,9 @@ pub trait TakeLine: Send + Sync + 'static {
     }
 }
 
-/// Sends the library's log to `taker`, once and for all. It is for a face that is a library of its
-/// own, and so has [`tracing`] to itself. In a Rust program, use any `tracing` subscriber.
+/// Sends the library's log to `taker`, for the rest of the process. It is for a face that is a
+/// library of its own, with its own copy of [`tracing`]. In a Rust program, use any `tracing`
+/// subscriber.
 ///
 /// # Errors
 ///

@@ -157,7 +157,7 @@ pub struct AccessEntry {
 }
 
 impl AccessEntry {
-    /// Makes an entry for everybody.
+    /// Makes an entry for everyone.
     ///
     /// # Examples
     ///
@@ -303,7 +303,7 @@ impl AccessEntry {
         &self.scheme
     }
 
-    /// Returns the id, which names somebody within the scheme.
+    /// Returns the id: who the entry is for, in the form of its scheme.
     ///
     /// # Examples
     ///

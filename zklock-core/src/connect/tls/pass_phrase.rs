@@ -34,7 +34,7 @@ pub(super) enum Origin {
 }
 
 impl PassPhrase {
-    /// Makes a pass phrase of its text.
+    /// Makes a pass phrase from its text.
     ///
     /// # Errors
     ///
