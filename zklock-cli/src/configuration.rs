@@ -24,14 +24,14 @@ const LONGEST: u64 = 64 * 1024;
 /// The text about it in `zklock --help` and the man page.
 pub(crate) const HELP: &str = "\
 Configuration file:
-  The options under Connection may stand in a file, a line each,
-  such as hosts = zk1:2181,zk2:2181. A # at the beginning of a line
-  makes it a comment. The file is the one that --config names, else
-  $XDG_CONFIG_HOME/zklock.conf (~/.config/zklock.conf), else
-  /etc/zklock.conf; --config /dev/null means none. It may also have
-  auth = USER:PASSWORD, sasl = USER:PASSWORD and pass-phrase = TEXT,
-  if no other user can read it (chmod 600). Options beat variables,
-  and variables beat the file.";
+  You can put the options under Connection into a file, one per line,
+  such as hosts = zk1:2181,zk2:2181. A line that begins with # is a
+  comment. The file is the one that --config names, otherwise
+  $XDG_CONFIG_HOME/zklock.conf (~/.config/zklock.conf), otherwise
+  /etc/zklock.conf. With --config /dev/null, no file is read. If no
+  other user can read the file (chmod 600), it may also contain
+  auth = USER:PASSWORD, sasl = USER:PASSWORD and pass-phrase = TEXT.
+  Options override variables, and variables override the file.";
 
 /// The content of the file, and which file was read.
 #[derive(Debug, Default)]

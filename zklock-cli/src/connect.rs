@@ -66,7 +66,8 @@ pub(crate) struct Connection {
     #[arg(long, short = 'H', env = "ZKLOCK_HOSTS", global = true)]
     pub(crate) hosts: Option<String>,
 
-    /// The session timeout to ask for: after a crash of the machine the lock is free that much later [default: 10s]
+    /// The session timeout to ask for: after a crash of the machine, the lock is free when this time is over
+    /// [default: 10s]
     #[arg(long, env = "ZKLOCK_SESSION_TIMEOUT", value_name = "DURATION", value_parser = duration::parse, global = true)]
     pub(crate) session_timeout: Option<Duration>,
 
@@ -79,7 +80,7 @@ pub(crate) struct Connection {
     #[arg(long, env = "ZKLOCK_TOLD_WITHIN", value_name = "DURATION", value_parser = duration::parse, global = true)]
     told_within: Option<Duration>,
 
-    /// What others see as the holder's name [default: host/pid]
+    /// The name under which others see the holder [default: host/pid]
     #[arg(long, env = "ZKLOCK_IDENTITY", value_name = "NAME", global = true)]
     identity: Option<String>,
 
@@ -91,7 +92,8 @@ pub(crate) struct Connection {
     #[arg(long, env = "ZKLOCK_SASL_FILE", value_name = "FILE", global = true)]
     sasl_file: Option<PathBuf>,
 
-    /// Who may use what is created: open, creator-all, or a list such as sasl:billing:cdrwa,world:anyone:r
+    /// Who may use the nodes that zklock creates: open, creator-all, or a list such as
+    /// sasl:billing:cdrwa,world:anyone:r
     #[arg(long, env = "ZKLOCK_ACCESS", hide_env_values = true, value_name = "ACCESS", value_parser = access, global = true)]
     // It is not passed on, because it may contain hashes of passwords. Processes that get the other options from us
     // create no nodes.
@@ -110,7 +112,8 @@ pub(crate) struct Connection {
     #[arg(long, env = "ZKLOCK_CERT", value_name = "FILE", global = true)]
     cert: Option<PathBuf>,
 
-    /// Its key, a PEM file; the pass phrase of an encrypted one is in ZKLOCK_PASS_PHRASE
+    /// The certificate's key, a PEM file; ZKLOCK_PASS_PHRASE has the pass phrase of an encrypted
+    /// key
     #[arg(long, env = "ZKLOCK_KEY", value_name = "FILE", global = true)]
     key: Option<PathBuf>,
 

@@ -34,13 +34,13 @@ pub(crate) const KEEPER: &str = "__keeper";
 ///
 /// A script begins with `eval "$(zklock acquire --mutex /locks/deploy --timeout 60)" || exit`, and ends with `zklock release`.
 ///
-/// What is printed sets ZKLOCK_HOLD (the name of the hold, for `zklock release` and `zklock held`), ZKLOCK_TOKEN (the fencing
+/// The output sets ZKLOCK_HOLD (the name of the hold, for `zklock release` and `zklock held`), ZKLOCK_TOKEN (the fencing
 /// token), ZKLOCK_LOCK (the lock's path) and ZKLOCK_NODE (the node of the hold), for sh, bash, dash and zsh. Without the
-/// lock, what is printed fails with the exit code.
+/// lock, the output fails with the exit code.
 ///
-/// A process in the background, the keeper, holds the lock. It releases the lock when the shell has ended, whatever the cause. What
-/// the shell leaves running goes on without the lock. If the lock is lost, `zklock held` and `zklock release` fail with code 122, and
-/// the shell gets the signal of --on-lost-signal.
+/// A process in the background, the keeper, holds the lock. It releases the lock when the shell has ended, whatever the cause.
+/// Processes that the shell leaves running go on without the lock. If the lock is lost, `zklock held` and `zklock release` fail
+/// with code 122, and the shell gets the signal of --on-lost-signal.
 #[derive(Args, Debug)]
 pub(crate) struct Acquire {
     #[command(flatten)]
@@ -50,8 +50,8 @@ pub(crate) struct Acquire {
     #[arg(long, value_parser = process)]
     pid: Option<Pid>,
 
-    /// Send this signal, such as TERM, to the shell when the lock is lost, or is about to be because no server answers. Without it
-    /// the shell gets none
+    /// Send this signal, such as TERM, to the shell when the lock is lost, or is about to be because no server answers. By
+    /// default, the shell gets no signal
     #[arg(long, value_name = "SIGNAL", value_parser = signal)]
     on_lost_signal: Option<Signal>,
 }

@@ -16,17 +16,17 @@ const WIDTH: usize = 40;
 /// The first step of the distribution that is drawn. Each further one is twice as long.
 const STEP: Duration = Duration::from_micros(64);
 
-/// Measure how long a free lock takes on this ensemble, and a hand-over
+/// Measure how long it takes to acquire a free lock on this ensemble, and to hand a lock over
 ///
-/// A free lock is acquired and released by one client. In a hand-over one client releases the lock, and another has waited for
-/// it.
+/// One client acquires and releases a free lock. In a hand-over, one client releases the lock, and another, which has waited,
+/// gets it.
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
-    /// Where the lock of the measurement is
+    /// The path of the lock that is measured
     #[arg(default_value = "/zklock-bench")]
     path: String,
 
-    /// How many of each
+    /// How many times to measure each
     #[arg(long, short = 'n', value_name = "NUMBER", default_value = "500", value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
 

@@ -38,7 +38,7 @@ pub(crate) struct Choice {
     #[arg(long, value_name = "PATH", group = "lock")]
     election: Option<String>,
 
-    /// Hold the exclusive lock at this path: unfair, one node, for jobs that try once
+    /// Hold the exclusive lock at this path: one node and no queue, for jobs that try once
     #[arg(long, value_name = "PATH", group = "lock")]
     exclusive: Option<String>,
 
@@ -50,7 +50,8 @@ pub(crate) struct Choice {
     #[arg(long = "try", conflicts_with = "timeout")]
     tries: bool,
 
-    /// Say nothing if another has the lock: the codes 120 and 121 say so. Errors and losses still appear
+    /// Print nothing if another has the lock: the codes 120 and 121 say so. Errors and losses are still
+    /// printed
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -58,7 +59,7 @@ pub(crate) struct Choice {
     #[arg(long, short = 'E', value_name = "CODE")]
     pub(crate) conflict_exit_code: Option<u8>,
 
-    /// Set ZKLOCK_ENSEMBLE too (the ensemble's identity), for `zklock fence publish`
+    /// Also set ZKLOCK_ENSEMBLE (the ensemble's identity), for `zklock fence publish`
     #[arg(long)]
     fence: bool,
 }

@@ -24,13 +24,14 @@ const WRITES: usize = 20;
 /// If clocks differ by more than this, ages in `zklock ls` mislead. Locks do not mind.
 const APART: Duration = Duration::from_secs(2);
 
-/// Look whether locks would work here, and say what to do if not
+/// Check whether locks would work here, and say what to do if not
 ///
-/// It asks each server, opens a session, and takes and releases a lock at the path. If there are several servers, it asks each one by
-/// itself what is below the path, to find one that lags, or is not of the same ensemble. It ends with code 1 if anything is wrong.
+/// It asks each server, opens a session, and acquires and releases a lock at the path. If there are several servers, it asks
+/// each one separately for the nodes below the path, to find a server that lags behind or belongs to another ensemble. It ends
+/// with code 1 if anything is wrong.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
-    /// Where to try a lock. It should be below the node that your programs use, so that the rights are those of theirs
+    /// Where to try a lock. Choose a path below the node that your programs use, so that the same rights apply
     #[arg(default_value = "/zklock-doctor")]
     path: String,
 

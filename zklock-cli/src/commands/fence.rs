@@ -8,7 +8,7 @@ use zklock_core::fence;
 use crate::failure::Failure;
 use crate::output::print;
 
-/// Let a resource refuse the write of a holder that is late
+/// Make a resource refuse the writes of late holders
 #[derive(Args, Debug)]
 pub(crate) struct Fence {
     #[command(subcommand)]
@@ -22,7 +22,7 @@ enum Resource {
     /// zklock fence sql postgresql | psql
     Sql { database: Database },
 
-    /// Put a file that is ready in the place of another, unless a later holder has written to that folder
+    /// Replace a file with a new one that is ready, unless a later holder has written to that folder
     ///
     /// In the command of `zklock run --fence`. The staged file must be in the same file system. It is synced and renamed. The folder
     /// keeps the greatest token in .zklock-fence. If a later holder has written, nothing is done, and the code is 122.

@@ -12,7 +12,8 @@ use crate::processes::questions::{HOLD, Question, ask};
 
 /// Say whether `zklock acquire` still holds its lock, and for how long that is certain
 ///
-/// The code is 122 if the lock was lost. What it says is true for the time that it names, whatever happens to the network.
+/// The code is 122 if the lock was lost. The answer stays true for the time that it names, whatever happens to the
+/// network.
 #[derive(Args, Debug)]
 pub(crate) struct Held {
     /// The hold, if it is not the last one that this shell has acquired

@@ -26,7 +26,7 @@ pub(crate) struct Consent {
 /// Take a lock away from its holders, by deleting their nodes
 ///
 /// This breaks what the lock guards, unless the holders are known to have stopped: until they learn of it, they believe that
-/// they hold the lock, and others already do. To ask them instead, use `zklock revoke`.
+/// they hold the lock, while others already do. To ask them instead, use `zklock revoke`.
 #[derive(Args, Debug)]
 pub(crate) struct Break {
     /// The lock
@@ -51,10 +51,10 @@ pub(crate) struct Evict {
     consent: Consent,
 }
 
-/// Ask the holders of a lock to let it go
+/// Ask the holders of a lock to release it
 ///
-/// It takes nothing away. Holders that listen let go when they can: those of zklock that look for `wanted`, and Curator's that
-/// are `makeRevocable`.
+/// This takes nothing away. Holders that listen release the lock when they can: those of zklock that look for `wanted`, and
+/// those of Curator that called `makeRevocable`.
 #[derive(Args, Debug)]
 pub(crate) struct Revoke {
     /// The lock

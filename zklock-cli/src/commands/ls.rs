@@ -26,7 +26,7 @@ pub(crate) struct Ls {
     #[arg(long)]
     json: bool,
 
-    /// Look again and again. A terminal shows what is there; otherwise each change is a line
+    /// Look again and again. A terminal shows the present state; otherwise each change is a line
     #[arg(long)]
     watch: bool,
 

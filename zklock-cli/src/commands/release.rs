@@ -7,8 +7,8 @@ use crate::processes::questions::{HOLD, Question, ask};
 
 /// Release what `zklock acquire` holds
 ///
-/// When this returns, others can have the lock. The code is 122 if the lock was lost before: then what was done since may
-/// have met the work of another holder.
+/// When this returns, others can get the lock. The code is 122 if the lock was lost before. In that case, your work may
+/// have overlapped with that of another holder.
 #[derive(Args, Debug)]
 pub(crate) struct Release {
     /// The hold, if it is not the last one that this shell has acquired

@@ -35,20 +35,21 @@ use watch::Watch;
 
 /// Run a command while a lock is held
 ///
-/// The command gets ZKLOCK_TOKEN (the fencing token), ZKLOCK_LOCK (the lock's path) and ZKLOCK_NODE (the node that stands
-/// for the hold) in its environment. It runs in a process group of its own, and has the terminal if we do. INT, TERM, HUP, QUIT, USR1,
-/// USR2, TSTP, CONT and WINCH are passed on to that group.
+/// The command's environment has ZKLOCK_TOKEN (the fencing token), ZKLOCK_LOCK (the lock's path) and ZKLOCK_NODE (the node of
+/// the hold). The command runs in a process group of its own, and has the terminal if zklock has it. zklock passes INT, TERM,
+/// HUP, QUIT, USR1, USR2, TSTP, CONT and WINCH on to that group.
 ///
-/// When the servers fall silent, a warning is printed. When the lease is about to end, the group gets TERM, and then everything
-/// that the command has started gets KILL, before another can hold the lock. If the lock is taken away, which nobody can know
-/// before, that begins at once. The same happens when zklock is killed, or stopped for too long: Ctrl-Z stops the command and zklock,
-/// and if that lasts longer than the lease, about half of the session timeout, the command is killed.
+/// When the servers stop answering, zklock prints a warning. When the lease is about to end, the group gets TERM. Then
+/// everything that the command has started gets KILL, before another client can hold the lock. If an operator takes the lock
+/// away, there is no such notice: the group gets TERM at once. The same happens when zklock is killed, or stopped for too long.
+/// Ctrl-Z stops the command and zklock. If that lasts longer than the lease, about half of the session timeout, the command is
+/// killed.
 ///
-/// When zklock is killed, the lock is free as soon as nothing is left of the command and --at-least is over. If the whole machine
-/// dies, or the servers cannot be reached, it is free when the session times out.
+/// When zklock is killed, the lock is free as soon as all processes of the command have ended and --at-least is over. If the
+/// machine dies, or the servers cannot be reached, the lock is free when the session times out.
 ///
-/// The lock covers the command's process group: what it leaves running there when it ends gets TERM, then KILL. What has a
-/// session of its own (setsid) may go on.
+/// The lock covers the command's process group. When the command ends, processes that it leaves running there get TERM,
+/// then KILL. Processes with a session of their own (setsid) may go on.
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     #[command(flatten)]
@@ -57,11 +58,12 @@ pub(crate) struct Run {
     #[command(flatten)]
     period: Period,
 
-    /// Keep the lock for so long, even if the command is quicker: for cron on clocks that differ
+    /// Keep the lock for this long, even if the command ends earlier: for cron on hosts whose
+    /// clocks differ
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
     at_least: Duration,
 
-    /// End the command if it runs for longer, with code 124
+    /// End the command if it runs for longer than this, with code 124
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     at_most: Option<Duration>,
 
@@ -69,11 +71,12 @@ pub(crate) struct Run {
     #[arg(long)]
     retry: bool,
 
-    /// From TERM to KILL when the command is ended. If the lease is about to end, a tenth of the session timeout at most
+    /// The time from TERM to KILL when the command is ended. If the lease is about to end, a tenth of the session
+    /// timeout at most
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
     kill_after: Duration,
 
-    /// When the lock is lost, run this by `sh -c` too, with ZKLOCK_REASON and what the command has in its environment. The
+    /// When the lock is lost, also run this with `sh -c`. Its environment is that of the command plus ZKLOCK_REASON. The
     /// command's end does not wait for it, but zklock does
     #[arg(long, value_name = "COMMAND")]
     on_lost: Option<OsString>,
@@ -83,12 +86,12 @@ pub(crate) struct Run {
     #[arg(long)]
     notify: bool,
 
-    /// Write the figures of the lock to this file, NAME.prom, for node_exporter: how long it waited and held, and losses. It is
-    /// replaced when the lock is held, every 5 s, and at the end
+    /// Write the figures of the lock to this file, NAME.prom, for node_exporter: how long it waited and held, and losses. The
+    /// file is replaced when the lock is acquired, every 5 s, and at the end
     #[arg(long, value_name = "FILE")]
     metrics_file: Option<PathBuf>,
 
-    /// The command and its arguments. From its first word on, options are the command's
+    /// The command and its arguments. Options after its first word belong to the command
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -13,11 +13,12 @@ use crate::output::print;
 
 /// Start a ZooKeeper server in memory, for tests and to try things out
 ///
-/// It prints its connect string and runs until Ctrl-C. Any ZooKeeper client can use it. It keeps nothing. Without --tick it grants
-/// sessions of 4 s to 40 s. The program `zklock-testkit` is the same server with orders to make it fail.
+/// It prints its connect string and runs until Ctrl-C. Any ZooKeeper client can use it. It keeps its data in memory only.
+/// Without --tick it grants sessions of 4 s to 40 s. The program `zklock-testkit` is the same server with orders to make it
+/// fail.
 #[derive(Args, Debug)]
 pub(crate) struct Testing {
-    /// Where to listen; port 0 is any that is free
+    /// Where to listen; port 0 takes any free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:2181")]
     listen: String,
 
