@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::{Error, ErrorKind, Wait, blocking};
 
-/// A barrier: as long as its node exists, callers of ``wait`` wait. See ``Client.barrier``.
+/// A barrier: while its node exists, callers of ``wait`` wait. See ``Client.barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Barrier {
     anchor: Py<CallbackAnchor>,

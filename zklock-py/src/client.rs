@@ -37,7 +37,7 @@ use zklock_core::{Error, ErrorKind, Wait, blocking};
 /// Times are in seconds. ``session_timeout`` is how long a lock stays taken after its holder has crashed, and roughly
 /// how long the network may fail before a hold is lost. The servers may grant another. ``connect_timeout`` limits how
 /// long it tries to reach a server. ``try_timeout`` limits how long the servers may take to answer a call that does not
-/// wait for others: ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises
+/// wait for others: ``acquire(blocking=False)``, and any call with a timeout of zero. After that time, the call raises
 /// ``Unreachable``. If such a call is the first to use the client, it connects first, for up to ``connect_timeout``.
 ///
 /// ``chroot`` puts all paths below that node, which must exist unless ``create_chroot`` is set. ``identity`` is the
@@ -45,24 +45,25 @@ use zklock_core::{Error, ErrorKind, Wait, blocking};
 /// is a ``Tls``. ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of these.
 /// ``server_version`` is the version of the servers, such as ``(3, 4)``. If it is not given, the client asks them.
 ///
-/// Normally the client has the servers confirm its holds every twelfth of the session timeout. That adds up if
-/// thousands of clients hold something all day, for example as leaders of thousands of elections. ``told_within``, in
-/// seconds, makes it rarer: a holder must learn that soon of a loss that no server reports, by default within a tenth of
-/// the session timeout, and within a third at most. What ``valid_for`` says is as true as ever. ``heartbeat=False``
-/// switches it off. But then nothing proves that a hold still exists: ``valid_for`` drops to zero half a session
-/// timeout after the grant. The hold is at risk while the client is disconnected. It is only reported as lost when the
-/// servers say that its session is over or its node is deleted. By then another client may have held the lock for a
-/// while.
+/// By default, a client that holds anything writes to the servers every twelfth of the session timeout, to confirm its
+/// holds. That adds up if thousands of clients hold something all day, for example as leaders of thousands of elections.
+/// ``told_within``, in seconds, makes these writes rarer. It is how soon a holder learns of a loss that no server
+/// reports: by default a tenth of the session timeout, and at most a third. The answers of ``valid_for`` stay true.
+/// ``heartbeat=False`` switches the writes off. But then nothing proves that a hold still exists: ``valid_for`` drops to
+/// zero half a session timeout after the grant. The hold is at risk while the client is disconnected. It is only
+/// reported as lost when the servers say that its session is over or its node is deleted. By then another client may
+/// have held the lock for a while.
 ///
-/// ``access`` says who may use what the client creates: everyone (``open``), only clients that are logged in as its
-/// creator (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list,
-/// read and delete nodes there, so with the last two they must all log in as the same user. Nodes that already exist
-/// keep their access list. ``access`` may also be an access list in the format of ``zkCli``,
+/// ``access`` says who may use the nodes that the client creates: everyone (``open``); only clients that are logged in
+/// as the creator (``creator-all``); or only these, while all others may read (``read-open``). All clients of a lock
+/// create, list, read and delete nodes there, so with the last two they must all log in as the same user. Nodes that
+/// already exist keep their access list. ``access`` may also be an access list in the format of ``zkCli``,
 /// ``"sasl:billing:cdrwa,world:anyone:r"``, or a list of such entries, one string each. Then only those that it names
 /// have access.
 ///
 /// For asyncio, use ``async with`` or ``aio``. In a thread whose event loop is running, all calls that wait raise
-/// ``Deadlock``, because they would stop the loop. ``close`` and the ``release`` of a lock then go on in the background.
+/// ``Deadlock``, because they would stop the loop. Even so, ``close`` and the ``release`` of a lock go on in the
+/// background.
 ///
 /// When the program ends, clients are closed, which frees their locks. A client is not closed if a daemon thread may
 /// still be using its locks. These locks are free once the session has timed out.
@@ -173,21 +174,21 @@ impl Client {
         slf.as_super().get().connecting(timeout, nothing).run(slf.py())
     }
 
-    /// Starts a guardian: a process that ends the session at the servers as soon as this process is dead. The locks of the client
+    /// Starts a guardian: a process that ends the session at the servers as soon as this process is dead. The client's locks
     /// are then free at once. Without a guardian, which is the default, they are free when the session times out.
     ///
     /// >>> zk.guard()
     ///
-    /// The guardian is the command ``zklock guardian``. By default that is the ``zklock`` that was installed with this package, or else
-    /// the one on the ``PATH``. ``command`` is the path or name of another one of the same version. Through its standard input the
-    /// client tells it how to connect, with all passwords, and the key of each session. It is a child of this process with its own
-    /// process group. This call connects the client if necessary, and returns when the guardian watches. The guardian ends when the
-    /// client is closed, or collected together with everything that was made from it.
+    /// The guardian is the command ``zklock guardian``. By default that is the ``zklock`` that was installed with this package,
+    /// or else the one on the ``PATH``. ``command`` is the path or name of another one of the same version. It is a child of
+    /// this process, in a process group of its own. The client writes to its standard input: how to connect, with all
+    /// passwords, and the key of each session. This call connects the client if necessary, and returns when the guardian
+    /// watches. The guardian ends when the client is closed, or collected together with everything that was made from it.
     ///
     /// The guardian waits until this process is dead. It does nothing to a process that is stopped, slow, cut off or replaced
-    /// (``os.exec``). Child processes of this process may live on beside the next holder. If the machine or the container dies, if
-    /// the guardian is killed too, or if the servers cannot be reached, the session timeout applies. If the guardian ends early,
-    /// the log has a warning, and you can call this again.
+    /// (``os.exec``). Child processes of this process may still run when the next holder has the lock. If the machine or the
+    /// container dies, if the guardian is killed too, or if the servers cannot be reached, the session timeout applies. If the
+    /// guardian ends early, the log has a warning, and you can call this again.
     ///
     /// Raises ``InvalidInput`` if the command cannot be started, if it is another program or of another version, or if the client
     /// has a guardian already; ``Refused`` if the guardian cannot connect as the client does; ``Unreachable``; ``Closed``.
@@ -212,18 +213,18 @@ impl Client {
         slf.as_super().get().setting_limit(slf.py(), path, limit)?.run(slf.py())
     }
 
-    /// The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token: tokens of two ensembles cannot be
-    /// compared. It is the data of the node ``/zklock-ensemble``, which the first client that asks creates below its chroot, with
-    /// its access list. A client asks the servers once in each session.
+    /// The identity of the ensemble. A fence (``zklock.fence``) keeps it together with the token, because tokens of two
+    /// ensembles cannot be compared. It is the data of the node ``/zklock-ensemble``. The first client that asks creates this
+    /// node below its chroot, with its access list. A client asks the servers once in each session.
     ///
     /// >>> len(zk.ensemble_id())
     /// 36
     ///
-    /// An ensemble that was restored from a backup keeps its identity, although its tokens have gone back. Delete the node
-    /// then, once its clients have ended.
+    /// An ensemble that you restore from a backup keeps its identity, although its tokens start again from earlier ones.
+    /// In that case, delete the node once the ensemble's clients have ended.
     ///
     /// Raises ``Unreachable`` if no server answers within the connect timeout, ``Refused`` if the access list does not allow
-    /// reading or creating the node, or if its data is none of zklock's, and ``Closed`` if the client is closed.
+    /// reading or creating the node, or if its data is not from zklock, and ``Closed`` if the client is closed.
     fn ensemble_id(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().get().identifying().run(slf.py())
     }

@@ -174,7 +174,7 @@ impl MemberInner {
     fn member(&self, py: Python<'_>) -> PyResult<Arc<blocking::Member>> {
         let member = lock_ignoring_poison(&self.member).clone();
         member
-            .ok_or_else(|| not_held(py, format!("this member of the barrier {} has left before", self.path)))
+            .ok_or_else(|| not_held(py, format!("this member of the barrier {} has already left", self.path)))
     }
 
     /// Leaves, and waits for the others.
@@ -419,7 +419,7 @@ impl Member {
     }
 
     /// Why the member is lost: a ``LossReason``, or ``None`` if it is not lost. A member is lost when its session ends,
-    /// because its node goes with the session. The others then consider it to have left.
+    /// because the servers then delete its node. The others consider it to have left.
     #[getter]
     fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.inner.loss(py)

@@ -224,23 +224,24 @@ impl BaseHold {
 
     /// How many more seconds the lock is certain to be held, even if the client hears nothing more from the servers.
     ///
-    /// Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
-    /// call sends no request, and never raises. An answer stays true to its end, whatever the network and the servers do, unless the
-    /// hold is released or an operator ends it. But if the process is paused before it does what the lock guards, that end may
-    /// have passed by then. The ``token`` and ``guarded`` writes protect against that.
+    /// Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The call
+    /// sends no request, and never raises. An answer stays true for that time, whatever the network and the servers do, unless
+    /// the hold is released or an operator ends it. But if the process is paused before it does the guarded work, that time may
+    /// be over by then. The ``token`` and ``guarded`` writes protect against that.
     fn valid_for(&self) -> f64 {
         self.held.hold.valid_for().as_secs_f64()
     }
 
-    /// Checks that the lock is certain to be held for that many seconds and a hundredth of the session timeout, even if the
-    /// client hears nothing more from the servers. Call it before anything that takes that long, so that nothing begins that
+    /// Checks that the lock is certain to be held for this many seconds plus a hundredth of the session timeout, even if the
+    /// client hears nothing more from the servers. Call it before work that takes this long, so that you begin nothing that
     /// cannot end in time. It sends no request and does not wait.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     hold.ensure(0.5)
     ///
     /// A lease is never longer than half of the session timeout, and in normal operation seldom shorter than four tenths of
-    /// it. If the process is paused after the call, what it does may still be late: a fence (``zklock.fence``) refuses that.
+    /// it. If the process is paused after the call, its work may still be late: a fence (``zklock.fence``) refuses late
+    /// writes.
     ///
     /// Raises ``AtRisk`` if the lease is shorter: ask again later, or ``confirm`` it; ``LockLost`` if the hold is lost;
     /// ``NotHeld`` if it was released; ``InvalidInput`` if no lease of this session can be that long; ``ForkedError`` if this process
@@ -255,7 +256,7 @@ impl BaseHold {
     ///
     /// The callbacks of one hold are called one at a time, on a thread for callbacks. Those of different holds do not wait
     /// for each other, unless 32 are running. If a callback raises, the exception goes to ``sys.unraisablehook``. Under
-    /// gevent and eventlet, a greenlet of the main thread calls them. In asyncio, let the callback use
+    /// gevent and eventlet, a greenlet of the main thread calls them. In asyncio, have the callback use
     /// ``loop.call_soon_threadsafe``. A callback is not called if the garbage collector takes it apart together with its
     /// hold.
     ///
@@ -271,16 +272,17 @@ impl BaseHold {
         Ok(())
     }
 
-    /// Wraps a function, so that each call first asks ``ensure`` for ``needs`` seconds: nothing begins that cannot end in time.
+    /// Wraps a function, so that each call first calls ``ensure`` with ``needs`` seconds. So no call begins that cannot end in
+    /// time.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     shout = hold.gate(str.upper, needs=0.5)
     /// ...     shout("written")
     /// 'WRITTEN'
     ///
-    /// A coroutine function asks when its coroutine starts to run. A transport of httpx asks before each request, sync or
-    /// async: ``httpx.Client(transport=hold.gate(httpx.HTTPTransport(), needs=5))``. Retries inside of a transport do not
-    /// ask again.
+    /// For a coroutine function, the check comes when its coroutine starts to run. For a transport of httpx, it comes
+    /// before each request, sync or async: ``httpx.Client(transport=hold.gate(httpx.HTTPTransport(), needs=5))``. Retries
+    /// inside of a transport do not check again.
     ///
     /// Raises ``InvalidInput`` for anything else, such as a class or a generator function. The wrapped function raises what
     /// ``ensure`` raises.
@@ -304,8 +306,8 @@ impl BaseHold {
     /// >>> asyncio.run(work())
     /// 'done'
     ///
-    /// It is left as a block of ``Lock.cancelling`` is, with ``LockLost`` after a loss, but it does not release the hold. A
-    /// hold that a thread has acquired, as under trio, can have such a block too.
+    /// After a loss, it raises ``LockLost``, like a block of ``Lock.cancelling``, but it does not release the hold. A hold
+    /// that a thread has acquired, as under trio, can have such a block too.
     ///
     /// Entering the block raises ``LockLost`` if the hold is already lost, and ``NotHeld`` if it was released.
     fn cancel_on_loss<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -324,7 +326,7 @@ impl BaseHold {
     /// 'done'
     ///
     /// If the coroutine never starts, because the hold is already lost or the task is cancelled before, it is closed. Raises
-    /// ``InvalidInput`` if it is no coroutine.
+    /// ``InvalidInput`` if the argument is not a coroutine.
     fn run<'py>(slf: &Bound<'py, Self>, coroutine: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         py.import("zklock._cancelling")?.call_method1(intern!(py, "run"), (slf, coroutine))
@@ -411,7 +413,8 @@ impl Hold {
         slf.as_super().get().held.confirm().run(slf.py())
     }
 
-    /// The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token. See ``Client.ensemble_id``.
+    /// The identity of the ensemble, which a fence (``zklock.fence``) keeps together with the token. See
+    /// ``Client.ensemble_id``.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     hold.ensemble_id() == zk.ensemble_id()
@@ -427,8 +430,8 @@ impl Hold {
     /// True
     ///
     /// The answer includes everything that the servers had committed when this was called, and the final outcome of this
-    /// hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works as long as the client is open,
-    /// even after the hold was lost or released.
+    /// hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works while the client is open, even
+    /// after the hold was lost or released.
     ///
     /// Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
     /// ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client

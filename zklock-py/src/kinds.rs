@@ -19,12 +19,12 @@ use std::time::Duration;
 use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 
 /// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
-/// ``Lock``, an ``AsyncClient`` an ``AsyncLock``.
+/// ``Lock``, and an ``AsyncClient`` makes an ``AsyncLock``.
 ///
 /// Making a lock sends no request. The kinds share these arguments. ``timeout`` is how many seconds to wait for the
 /// lock by default: ``None`` waits for ever, 0 tries once. With ``reentrant``, the thread or task that holds the lock
 /// can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
-/// the lock, as pool threads do between two calls: both users would hold the lock together.
+/// the lock, as a thread of a pool does between two calls: both users would hold the lock together.
 ///
 /// For locks that have a queue, ``foreign`` says what to do about a contender of another library that cannot see ours:
 /// ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` says what wakes
@@ -32,19 +32,20 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 /// as in simpler libraries.
 ///
 /// A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
-/// lock's node stays after a release, as long as nobody else wants the lock. Meanwhile nobody holds it, and this client
-/// can acquire it again without a request. When anyone else queues, with any library, the node is deleted: at once, or
-/// on release if the lock is held. If another client tries the lock once while the node lingers, it finds the lock
-/// busy, but this frees the lock. If the process is killed, others wait for its session timeout, as for any holder.
+/// lock's node stays after a release while no other contender wants the lock. Meanwhile nobody holds it, and this
+/// client can acquire it again without a request. When another contender queues, of any library, the node is deleted:
+/// at once, or on release if the lock is held. If another client tries the lock once while the node lingers, it finds
+/// the lock busy. That try causes the node to be deleted, so the lock is free afterwards. If the process is killed,
+/// others wait for its session timeout, as for any holder.
 ///
 /// ``local_turns`` is how many holders of this client may follow one another on one node while others wait, by default
-/// one. With more, or with ``linger``, threads and tasks pass the lock on without a request, as long as nobody else
+/// one. With more, or with ``linger``, threads and tasks pass the lock on without a request while no other client
 /// waits. All grants on one node have the same token, so the resource that the lock guards must accept a token equal to
 /// the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
 ///
-/// ``figures`` is a name under which ``stats`` counts the lock by itself, such as ``"report"``. Locks with the same name are
-/// counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. In a
-/// set or a choice, only its own name has an effect.
+/// ``figures`` is a name under which ``stats`` counts the lock separately, such as ``"report"``. Locks with the same name
+/// are counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. For
+/// a set or a choice, only its own name has an effect.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     /// Dropped first, here and elsewhere: without it nothing is reported, and then the client may be closed.
@@ -119,7 +120,7 @@ impl BaseClient {
     /// ...     outer.token == inner.token
     /// True
     ///
-    /// A lock that is used often can be kept between two uses, as long as nobody else wants it:
+    /// A lock that is used often can be kept between two uses, while no other contender wants it:
     ///
     /// >>> often = zk.mutex("/locks/doc", linger=10)
     /// >>> with often as first:
@@ -155,11 +156,11 @@ impl BaseClient {
     /// ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
     /// ['read']
     ///
-    /// A thread that holds the read side and acquires the write side waits until the read side is released. If nobody else
-    /// can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue with
-    /// Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. A
-    /// writer's token is larger than those of earlier readers, and a reader's token is larger than those of earlier
-    /// writers. Among readers that hold the lock together, the order of tokens means nothing.
+    /// A thread that holds the read side and acquires the write side waits until the read side is released. If only that
+    /// thread can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue
+    /// with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
+    /// ``WriteLock``. A writer's token is larger than those of earlier readers, and a reader's token is larger than those
+    /// of earlier writers. Among readers that hold the lock together, the order of tokens means nothing.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn read(
@@ -191,8 +192,7 @@ impl BaseClient {
     /// has the writer's token. The lock for the read side may be reentrant or not.
     ///
     /// A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
-    /// that acquired it has to wait for the read side, like all others. Readers that come later do not starve a waiting
-    /// writer.
+    /// that acquired it waits for the read side, like all others. Later readers do not starve a waiting writer.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn write(
@@ -218,10 +218,10 @@ impl BaseClient {
     /// ...     licence.acquire(blocking=False)
     /// False
     ///
-    /// A permit does not belong to a thread: a thread or task may hold several. ``release()`` may be called by any of them,
-    /// and gives back what the caller acquired last or, if it has acquired nothing, what another did. Every program that
-    /// uses the semaphore must give the same limit. With ``limit_at`` the limit is read from the node at that path, which
-    /// ``set_limit`` writes, and all waiters notice when it changes.
+    /// A permit does not belong to a thread: a thread or task may hold several. Any of them may call ``release()``. It
+    /// releases what the caller acquired last or, if the caller has acquired nothing, what another acquired. Every program
+    /// that uses the semaphore must give the same limit. With ``limit_at`` the limit is read from the node at that path,
+    /// which ``set_limit`` writes, and all waiters notice when it changes.
     ///
     /// It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
     /// ``InterProcessSemaphoreMutex``.
@@ -250,7 +250,7 @@ impl BaseClient {
         Self::made(slf, LockSpec::semaphore(path, limit), options, timeout, figures)
     }
 
-    /// The election at ``path``: one leads, the others stand by.
+    /// The election at ``path``: one candidate leads, and the others are ready to take over.
     ///
     /// >>> with zk.election("/locks/doc") as lead:
     /// ...     lead.lost.is_set()
@@ -279,8 +279,8 @@ impl BaseClient {
     /// ...     hold.node
     /// '/locks/doc/lock'
     ///
-    /// There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait
-    /// in order, use a mutex.
+    /// There is no queue: when the node is deleted, all waiters are woken, and the first to create it again has the lock.
+    /// To wait in order, use a mutex.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, figures=None))]
     fn exclusive(
         slf: &Bound<'_, Self>,
@@ -322,7 +322,7 @@ impl BaseClient {
     /// ...     hold.path
     /// '/jobs/doc-1'
     ///
-    /// This is for workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
+    /// Use it in workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
     /// at all the queues, in one round trip that changes nothing. If some locks are free, it acquires the one that you
     /// named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
     /// may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
@@ -373,8 +373,8 @@ impl BaseClient {
     /// >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
     /// (True, False, True, True)
     ///
-    /// It does not belong to a process: it stays set after the process that set it is gone, and any process may remove it.
-    /// It is compatible with Curator's ``DistributedBarrier``.
+    /// It does not belong to a process: it stays set after the process that set it has ended, and any process may remove
+    /// it. It is compatible with Curator's ``DistributedBarrier``.
     fn barrier(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
         self.face.barrier(py, BarrierInner::new(py, &self.inner, path)?)
     }
@@ -386,9 +386,9 @@ impl BaseClient {
     /// ...     member.loss is None
     /// True
     ///
-    /// The block begins when all members have entered, and at its end it waits until all have left. If the block raises, it
-    /// leaves without waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` waits for
-    /// ever. It is compatible with Curator's ``DistributedDoubleBarrier``.
+    /// The block begins when all members have entered, and at its end it waits until all have left. If the block raises,
+    /// the member leaves without waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None``
+    /// waits for ever. It is compatible with Curator's ``DistributedDoubleBarrier``.
     #[pyo3(signature = (path, members, *, timeout=None))]
     fn double_barrier(
         &self,
@@ -401,7 +401,8 @@ impl BaseClient {
         self.face.double_barrier(py, inner)
     }
 
-    /// What this client has done, and what it still has to clean up: a ``Stats``. It sends no request.
+    /// The counters of this client: its work so far, and the nodes that it still has to clean up. It
+    /// is a ``Stats``. This sends no request.
     ///
     /// >>> stats = zk.stats()
     /// >>> stats.owed, stats.losses_by["lease_lapsed"]
@@ -425,8 +426,8 @@ impl BaseClient {
     /// True
     ///
     /// Names of metrics and labels do not change from version to version, but later versions may add some. Each text is
-    /// about one client. For several clients use ``prometheus_text``: in two texts on one page every name would occur
-    /// twice, which Prometheus refuses. It sends no request.
+    /// about one client. For several clients, use ``prometheus_text``: with two texts on one page, every name would
+    /// occur twice, and Prometheus refuses that. It sends no request.
     fn prometheus(&self) -> String {
         self.inner.core.stats().to_prometheus()
     }
@@ -453,7 +454,7 @@ impl BaseClient {
     ///
     /// If the client has not connected yet, the first call comes once it has connected or is closed. ``CLOSED`` is always
     /// the last state. A client that is dropped without ``close``, or garbage collected, reports nothing more. Changes in
-    /// quick succession may be reported as one: several lost sessions become one, but never none. To watch what a lock
+    /// quick succession may be reported as one. Several lost sessions are reported as one at least. To watch what a lock
     /// guards, use its hold instead, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
     ///
     /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if the client belongs to the process from
@@ -461,7 +462,7 @@ impl BaseClient {
     ///
     /// The callbacks of one client are called one at a time, on a thread for callbacks. If one raises, the exception goes
     /// to ``sys.unraisablehook``, and the callback is still called the next time. Under gevent and eventlet, a greenlet of
-    /// the main thread calls them. In asyncio, let the callback use ``loop.call_soon_threadsafe``.
+    /// the main thread calls them. In asyncio, have the callback use ``loop.call_soon_threadsafe``.
     fn on_connection(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
         let callback = Callback::new(callback, "on_connection", "each state of the connection")?;

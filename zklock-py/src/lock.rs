@@ -42,13 +42,14 @@ pub(crate) struct BaseLock {
 ///
 /// The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at
 /// its end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, a note about the loss is added to
-/// that exception. The block releases what it acquired, even if several blocks of one lock in one thread end in another
+/// that exception. Each block releases its own hold, even if several blocks of one lock in one thread end in another
 /// order than they began, as can happen with generators.
 ///
 /// ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
 /// ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
 /// released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
-/// What ``acquire`` got is held until it is released or the client is closed, even if the lock object is gone.
+/// What ``acquire`` acquired is held until it is released or the client is closed, even if the lock object is
+/// deleted.
 ///
 /// A lock is also a decorator, for a function or a coroutine function: each call runs in a block of its own.
 ///
@@ -58,8 +59,8 @@ pub(crate) struct BaseLock {
 /// >>> report()
 /// 'written'
 ///
-/// Calls raise what the block raises. That of a coroutine function is cancelled if the hold is lost: see ``cancelling``. In
-/// the function, ``current`` of the lock is its hold. Classes and generators raise ``InvalidInput``.
+/// A call raises what its block raises. A call of a coroutine function is cancelled if the hold is lost: see
+/// ``cancelling``. In the function, the lock's ``current`` is the hold. Classes and generators raise ``InvalidInput``.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct Lock;
 
@@ -74,10 +75,10 @@ pub(crate) struct Lock;
 /// False
 ///
 /// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, even if another task awaits the
-/// result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until somebody
-/// releases it; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits, because
-/// the event loop only has a weak one. If a wait is cancelled, it leaves the queue, and a lock that was granted
-/// meanwhile is released.
+/// result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until that
+/// hold is released; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits,
+/// because the event loop only has a weak one. A cancelled wait leaves the queue, and a lock that was granted meanwhile
+/// is released.
 ///
 /// It is also a decorator for coroutine functions, as ``Lock`` is.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
@@ -311,16 +312,16 @@ impl BaseLock {
     /// >>> asyncio.run(report())
     /// True
     ///
-    /// It waits for the lock as ``hold`` does. When the hold is lost, the task is cancelled, cleans up, and leaves the block
-    /// with ``LockLost`` in place of the ``CancelledError``, as a block of ``asyncio.timeout`` is left with
-    /// ``TimeoutError``. Everything else is as in ``async with lock``. If the block ends with an exception of its own, that
-    /// stays, and gets a note. If it swallows the cancellation, it raises ``LockLost`` at its end. A cancellation by others
-    /// stays one, even if the hold is lost as well. Nothing is cancelled after the block has been left.
+    /// It waits for the lock as ``hold`` does. When the hold is lost, the task is cancelled and cleans up. The block then
+    /// raises ``LockLost`` in place of the ``CancelledError``, just as a block of ``asyncio.timeout`` raises
+    /// ``TimeoutError``. Everything else is as in ``async with lock``. If the block raises an exception of its own, that
+    /// exception goes on, with a note about the loss. If the block swallows the cancellation, its end raises ``LockLost``.
+    /// If the task is cancelled for another reason, it stays cancelled, even if the hold is lost as well. After the block,
+    /// nothing is cancelled.
     ///
-    /// A task that does not await anything is not cancelled before it does. Before Python 3.11, a task does not count its
-    /// cancellations. Whose a cancellation is can then only be told by its message: ours is taken for another's if
-    /// something in between raises a ``CancelledError`` of its own, and another's is taken for ours if both come before the
-    /// task goes on.
+    /// A task is only cancelled when it awaits something. Before Python 3.11, a task does not count its cancellations, so
+    /// only the message shows which cancellation is ours. Ours counts as another one if something in between raises a
+    /// ``CancelledError`` of its own. Another one counts as ours if both come before the task goes on.
     ///
     /// Under trio, another thread waits for the lock, and the hold's own coroutines (``confirm``, ``read``, ``commit``) do
     /// not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs to a task of
@@ -378,20 +379,25 @@ impl Lock {
     /// ``try_timeout``. ``False`` means that others have the lock, or that the time was too short for an answer; the reason
     /// is logged.
     ///
-    /// You may poll with ``blocking=False``. After this lock object was found busy twice, further tries send no request
-    /// until the servers report that the contender ahead has gone. (Semaphores, sets, choices and exclusive locks ask each
-    /// time.) So just after another client's release, a try may still return ``False`` until that report arrives, for a
-    /// tenth of the session timeout at most. A call with a short timeout always asks the servers.
+    /// You may poll with ``blocking=False``. After two tries have found this lock object busy, further tries send no
+    /// request until the servers report that the contender ahead has left. (Semaphores, sets, choices and exclusive locks
+    /// ask each time.) So just after another client's release, a try may still return ``False`` until that report arrives,
+    /// for a tenth of the session timeout at most. A call with a short timeout always asks the servers.
     ///
     /// Clients get the lock in the order in which they queue, and the callers within a client in the order in which they
     /// call. However many callers a client has, clients take turns. If a caller gives up, the next caller of its client
     /// takes its place.
     ///
-    /// Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
-    /// release it, or if an asyncio event loop runs in this thread; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
-    /// ``try_timeout``, so that it is not known who has the lock; ``ForeignContender`` if a contender of another library
-    /// cannot see ours; ``LockLost`` if the lock is reentrant and the outer hold is lost; ``Refused`` if the access list
-    /// does not allow it; ``Closed`` if the client is closed.
+    /// It raises
+    ///
+    /// * ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can release
+    ///   it, or if an asyncio event loop runs in this thread;
+    /// * ``Unreachable`` if there is no connection when the time is over, or no server answered within the ``try_timeout``, so
+    ///   that it is not known who has the lock;
+    /// * ``ForeignContender`` if a contender of another library cannot see ours;
+    /// * ``LockLost`` if the lock is reentrant and the outer hold is lost;
+    /// * ``Refused`` if the access list does not allow it;
+    /// * ``Closed`` if the client is closed.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
@@ -457,7 +463,8 @@ impl Lock {
         Self::inner(slf).contenders().run(slf.py())
     }
 
-    /// Takes any contender out of the queue by deleting its node. ``False`` if the node was already gone.
+    /// Takes any contender out of the queue by deleting its node. ``False`` if the node no longer
+    /// existed.
     ///
     /// >>> lock = zk.mutex("/locks/doc")
     /// >>> hold = lock.hold()
@@ -467,7 +474,7 @@ impl Lock {
     ///
     /// A holder learns that its hold is lost, if its library reports that. A waiter queues again. Evicting a holder breaks
     /// the protection of the lock, unless the holder is known to have stopped: until it learns of the loss, it believes
-    /// that it holds the lock, and another already does. Raises ``InvalidInput`` if the node is not a contender of this
+    /// that it holds the lock, while another already does. Raises ``InvalidInput`` if the node is not a contender of this
     /// lock.
     ///
     /// All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
@@ -481,10 +488,10 @@ impl Lock {
     /// >>> zk.mutex("/locks/doc").break_lock()
     /// []
     ///
-    /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this
-    /// queue but still waits for another of its locks. The next holder of an exclusive lock is spared. It can be hit only if
-    /// the servers are of version 3.4, or another library holds the lock, and if its node is created just between the
-    /// request that reads the node and the one that deletes it.
+    /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
+    /// but still waits for another of its locks. The next holder of an exclusive lock keeps its lock, with one exception: if
+    /// the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
+    /// that reads the node and the one that deletes it is deleted too.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Self::inner(slf).break_lock().run(slf.py())
     }

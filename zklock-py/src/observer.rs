@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zklock_core::{Error, ErrorKind, QueuedContender, Wait, blocking};
 
-/// Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while nobody holds the lock. See
+/// Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while there is no holder. See
 /// ``Lock.observe``.
 ///
 /// Changes in quick succession may be reported as one. While no server answers, it waits.

@@ -14,13 +14,13 @@ use zklock_core::{Error, ErrorKind, Wait};
 /// ...     hold.wanted.is_set(), bool(hold.wanted), hold.wanted.wait(timeout=0.01)
 /// (False, False, False)
 ///
-/// It is true once anyone is known to be waiting, in any process and with any library, so ``while not hold.wanted:``
-/// runs until then. It shows the state that was seen last, so it may stay true after the other has given up. It is
-/// false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or ``False`` if the
-/// hold ends first. A ``Wanted`` does not keep its hold alive.
+/// It is true once others are known to be waiting, in any process and with any library, so
+/// ``while not hold.wanted:`` runs until then. It shows the state that was seen last, so it may stay true after the other has
+/// given up. It is false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or
+/// ``False`` if the hold ends first. A ``Wanted`` does not keep its hold alive.
 ///
-/// Readers do not wait for readers, so a hold of the read side is not wanted because of them. Nobody queues for an
-/// exclusive lock: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
+/// Readers do not wait for readers, so other readers do not make a hold of the read side wanted. An exclusive lock
+/// has no queue: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Wanted {
     wanted: zklock_core::blocking::Wanted,
@@ -44,8 +44,8 @@ impl Wanted {
         self.is_set()
     }
 
-    /// Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or nobody
-    /// waits within ``timeout`` seconds.
+    /// Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or no
+    /// others wait within ``timeout`` seconds.
     ///
     /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
     /// forked from the one that holds the lock.

@@ -9,8 +9,8 @@ True
 A ``Client`` is a connection to an ensemble. It makes a ``Lock``, which you can acquire. While you hold the lock, you have a
 ``Hold``, the proof that it is held. Threads can share all of these objects. For asyncio, enter the same objects with
 ``async with``, or get the asyncio version of an object from its ``aio``. In a thread whose event loop is running, blocking
-calls raise ``Deadlock``, because they would stop the loop. What a call ends (``release``, ``close``, ``leave``, the end of a
-block) is ended all the same.
+calls raise ``Deadlock``, because they would stop the loop. Even so, ``release``, ``close``, ``leave`` and the end of a block
+do their work in the background.
 
 If gevent or eventlet has patched Python, a wait lets other greenlets run, and a lock belongs to the greenlet that acquired it.
 Callbacks of holds and clients, and log handlers, are then called in greenlets of the main thread.

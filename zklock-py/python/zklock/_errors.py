@@ -33,8 +33,8 @@ class Timeout(Error, TimeoutError):
 
 
 class Deadlock(Error, RuntimeError):
-    """The wait could never end, because this thread or task holds the lock itself and no other can release it, or because
-    it would stop the event loop that runs in this thread: correct the program.
+    """The wait could never end, because only this thread or task can release the hold that it waits for; or it would stop the
+    event loop that runs in this thread. Correct the program.
     """
 
     __module__ = "zklock"
@@ -141,7 +141,7 @@ class StaleToken(Error):
 
     @property
     def name(self) -> str | None:
-        """The name of what the fence protects: by default the path of the lock."""
+        """The name of the fence: by default the path of the lock."""
         return typing.cast("str", self.args[1]) if len(self.args) > 1 else None
 
     @property
@@ -170,7 +170,7 @@ class OtherEnsemble(Error):
 
     @property
     def name(self) -> str | None:
-        """The name of what the fence protects: by default the path of the lock."""
+        """The name of the fence: by default the path of the lock."""
         return typing.cast("str", self.args[1]) if len(self.args) > 1 else None
 
     @property

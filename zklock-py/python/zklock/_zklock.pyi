@@ -85,12 +85,12 @@ _Kind = Literal[
 @disjoint_base
 class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     """The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
-    ``Lock``, an ``AsyncClient`` an ``AsyncLock``.
+    ``Lock``, and an ``AsyncClient`` makes an ``AsyncLock``.
 
     Making a lock sends no request. The kinds share these arguments. ``timeout`` is how many seconds to wait for the
     lock by default: ``None`` waits for ever, 0 tries once. With ``reentrant``, the thread or task that holds the lock
     can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
-    the lock, as pool threads do between two calls: both users would hold the lock together.
+    the lock, as a thread of a pool does between two calls: both users would hold the lock together.
 
     For locks that have a queue, ``foreign`` says what to do about a contender of another library that cannot see ours:
     ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` says what wakes
@@ -98,19 +98,20 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     as in simpler libraries.
 
     A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
-    lock's node stays after a release, as long as nobody else wants the lock. Meanwhile nobody holds it, and this client
-    can acquire it again without a request. When anyone else queues, with any library, the node is deleted: at once, or
-    on release if the lock is held. If another client tries the lock once while the node lingers, it finds the lock
-    busy, but this frees the lock. If the process is killed, others wait for its session timeout, as for any holder.
+    lock's node stays after a release while no other contender wants the lock. Meanwhile nobody holds it, and this
+    client can acquire it again without a request. When another contender queues, of any library, the node is deleted:
+    at once, or on release if the lock is held. If another client tries the lock once while the node lingers, it finds
+    the lock busy. That try causes the node to be deleted, so the lock is free afterwards. If the process is killed,
+    others wait for its session timeout, as for any holder.
 
     ``local_turns`` is how many holders of this client may follow one another on one node while others wait, by default
-    one. With more, or with ``linger``, threads and tasks pass the lock on without a request, as long as nobody else
+    one. With more, or with ``linger``, threads and tasks pass the lock on without a request while no other client
     waits. All grants on one node have the same token, so the resource that the lock guards must accept a token equal to
     the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
 
-    ``figures`` is a name under which ``stats`` counts the lock by itself, such as ``"report"``. Locks with the same name are
-    counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. In a
-    set or a choice, only its own name has an effect.
+    ``figures`` is a name under which ``stats`` counts the lock separately, such as ``"report"``. Locks with the same name
+    are counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. For
+    a set or a choice, only its own name has an effect.
     """
     def mutex(
         self,
@@ -132,7 +133,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         ...     outer.token == inner.token
         True
 
-        A lock that is used often can be kept between two uses, as long as nobody else wants it:
+        A lock that is used often can be kept between two uses, while no other contender wants it:
 
         >>> often = zk.mutex("/locks/doc", linger=10)
         >>> with often as first:
@@ -164,11 +165,11 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
         ['read']
 
-        A thread that holds the read side and acquires the write side waits until the read side is released. If nobody else
-        can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue with
-        Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. A
-        writer's token is larger than those of earlier readers, and a reader's token is larger than those of earlier
-        writers. Among readers that hold the lock together, the order of tokens means nothing.
+        A thread that holds the read side and acquires the write side waits until the read side is released. If only that
+        thread can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue
+        with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
+        ``WriteLock``. A writer's token is larger than those of earlier readers, and a reader's token is larger than those
+        of earlier writers. Among readers that hold the lock together, the order of tokens means nothing.
         """
     def write(
         self,
@@ -196,8 +197,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         has the writer's token. The lock for the read side may be reentrant or not.
 
         A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
-        that acquired it has to wait for the read side, like all others. Readers that come later do not starve a waiting
-        writer.
+        that acquired it waits for the read side, like all others. Later readers do not starve a waiting writer.
         """
     def semaphore(
         self,
@@ -218,10 +218,10 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         ...     licence.acquire(blocking=False)
         False
 
-        A permit does not belong to a thread: a thread or task may hold several. ``release()`` may be called by any of them,
-        and gives back what the caller acquired last or, if it has acquired nothing, what another did. Every program that
-        uses the semaphore must give the same limit. With ``limit_at`` the limit is read from the node at that path, which
-        ``set_limit`` writes, and all waiters notice when it changes.
+        A permit does not belong to a thread: a thread or task may hold several. Any of them may call ``release()``. It
+        releases what the caller acquired last or, if the caller has acquired nothing, what another acquired. Every program
+        that uses the semaphore must give the same limit. With ``limit_at`` the limit is read from the node at that path,
+        which ``set_limit`` writes, and all waiters notice when it changes.
 
         It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
         ``InterProcessSemaphoreMutex``.
@@ -236,7 +236,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         watching: _Watching = "nearest",
         figures: str | None = None,
     ) -> _AnyLock:
-        """The election at ``path``: one leads, the others stand by.
+        """The election at ``path``: one candidate leads, and the others are ready to take over.
 
         >>> with zk.election("/locks/doc") as lead:
         ...     lead.lost.is_set()
@@ -255,8 +255,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         ...     hold.node
         '/locks/doc/lock'
 
-        There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait
-        in order, use a mutex.
+        There is no queue: when the node is deleted, all waiters are woken, and the first to create it again has the lock.
+        To wait in order, use a mutex.
         """
     def all(
         self,
@@ -288,7 +288,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         ...     hold.path
         '/jobs/doc-1'
 
-        This is for workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
+        Use it in workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
         at all the queues, in one round trip that changes nothing. If some locks are free, it acquires the one that you
         named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
         may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
@@ -326,8 +326,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
         (True, False, True, True)
 
-        It does not belong to a process: it stays set after the process that set it is gone, and any process may remove it.
-        It is compatible with Curator's ``DistributedBarrier``.
+        It does not belong to a process: it stays set after the process that set it has ended, and any process may remove
+        it. It is compatible with Curator's ``DistributedBarrier``.
         """
     def double_barrier(self, path: str, members: int, *, timeout: float | None = None) -> _AnyDoubleBarrier:
         """The double barrier at ``path``: no member begins before ``members`` have entered, and none goes on before all have
@@ -337,12 +337,13 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         ...     member.loss is None
         True
 
-        The block begins when all members have entered, and at its end it waits until all have left. If the block raises, it
-        leaves without waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` waits for
-        ever. It is compatible with Curator's ``DistributedDoubleBarrier``.
+        The block begins when all members have entered, and at its end it waits until all have left. If the block raises,
+        the member leaves without waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None``
+        waits for ever. It is compatible with Curator's ``DistributedDoubleBarrier``.
         """
     def stats(self) -> Stats:
-        """What this client has done, and what it still has to clean up: a ``Stats``. It sends no request.
+        """The counters of this client: its work so far, and the nodes that it still has to clean up. It
+        is a ``Stats``. This sends no request.
 
         >>> stats = zk.stats()
         >>> stats.owed, stats.losses_by["lease_lapsed"]
@@ -364,8 +365,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         True
 
         Names of metrics and labels do not change from version to version, but later versions may add some. Each text is
-        about one client. For several clients use ``prometheus_text``: in two texts on one page every name would occur
-        twice, which Prometheus refuses. It sends no request.
+        about one client. For several clients, use ``prometheus_text``: with two texts on one page, every name would
+        occur twice, and Prometheus refuses that. It sends no request.
         """
     @property
     def connection_state(self) -> ConnectionState | None:
@@ -387,7 +388,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
 
         If the client has not connected yet, the first call comes once it has connected or is closed. ``CLOSED`` is always
         the last state. A client that is dropped without ``close``, or garbage collected, reports nothing more. Changes in
-        quick succession may be reported as one: several lost sessions become one, but never none. To watch what a lock
+        quick succession may be reported as one. Several lost sessions are reported as one at least. To watch what a lock
         guards, use its hold instead, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
 
         Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if the client belongs to the process from
@@ -395,7 +396,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
 
         The callbacks of one client are called one at a time, on a thread for callbacks. If one raises, the exception goes
         to ``sys.unraisablehook``, and the callback is still called the next time. Under gevent and eventlet, a greenlet of
-        the main thread calls them. In asyncio, let the callback use ``loop.call_soon_threadsafe``.
+        the main thread calls them. In asyncio, have the callback use ``loop.call_soon_threadsafe``.
         """
     @property
     def session_id(self) -> int | None:
@@ -421,7 +422,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
     Times are in seconds. ``session_timeout`` is how long a lock stays taken after its holder has crashed, and roughly
     how long the network may fail before a hold is lost. The servers may grant another. ``connect_timeout`` limits how
     long it tries to reach a server. ``try_timeout`` limits how long the servers may take to answer a call that does not
-    wait for others: ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises
+    wait for others: ``acquire(blocking=False)``, and any call with a timeout of zero. After that time, the call raises
     ``Unreachable``. If such a call is the first to use the client, it connects first, for up to ``connect_timeout``.
 
     ``chroot`` puts all paths below that node, which must exist unless ``create_chroot`` is set. ``identity`` is the
@@ -429,24 +430,25 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
     is a ``Tls``. ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of these.
     ``server_version`` is the version of the servers, such as ``(3, 4)``. If it is not given, the client asks them.
 
-    Normally the client has the servers confirm its holds every twelfth of the session timeout. That adds up if
-    thousands of clients hold something all day, for example as leaders of thousands of elections. ``told_within``, in
-    seconds, makes it rarer: a holder must learn that soon of a loss that no server reports, by default within a tenth of
-    the session timeout, and within a third at most. What ``valid_for`` says is as true as ever. ``heartbeat=False``
-    switches it off. But then nothing proves that a hold still exists: ``valid_for`` drops to zero half a session
-    timeout after the grant. The hold is at risk while the client is disconnected. It is only reported as lost when the
-    servers say that its session is over or its node is deleted. By then another client may have held the lock for a
-    while.
+    By default, a client that holds anything writes to the servers every twelfth of the session timeout, to confirm its
+    holds. That adds up if thousands of clients hold something all day, for example as leaders of thousands of elections.
+    ``told_within``, in seconds, makes these writes rarer. It is how soon a holder learns of a loss that no server
+    reports: by default a tenth of the session timeout, and at most a third. The answers of ``valid_for`` stay true.
+    ``heartbeat=False`` switches the writes off. But then nothing proves that a hold still exists: ``valid_for`` drops to
+    zero half a session timeout after the grant. The hold is at risk while the client is disconnected. It is only
+    reported as lost when the servers say that its session is over or its node is deleted. By then another client may
+    have held the lock for a while.
 
-    ``access`` says who may use what the client creates: everyone (``open``), only clients that are logged in as its
-    creator (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list,
-    read and delete nodes there, so with the last two they must all log in as the same user. Nodes that already exist
-    keep their access list. ``access`` may also be an access list in the format of ``zkCli``,
+    ``access`` says who may use the nodes that the client creates: everyone (``open``); only clients that are logged in
+    as the creator (``creator-all``); or only these, while all others may read (``read-open``). All clients of a lock
+    create, list, read and delete nodes there, so with the last two they must all log in as the same user. Nodes that
+    already exist keep their access list. ``access`` may also be an access list in the format of ``zkCli``,
     ``"sasl:billing:cdrwa,world:anyone:r"``, or a list of such entries, one string each. Then only those that it names
     have access.
 
     For asyncio, use ``async with`` or ``aio``. In a thread whose event loop is running, all calls that wait raise
-    ``Deadlock``, because they would stop the loop. ``close`` and the ``release`` of a lock then go on in the background.
+    ``Deadlock``, because they would stop the loop. Even so, ``close`` and the ``release`` of a lock go on in the
+    background.
 
     When the program ends, clients are closed, which frees their locks. A client is not closed if a daemon thread may
     still be using its locks. These locks are free once the session has timed out.
@@ -482,21 +484,21 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
         second. Its holds are lost, and all waits end with ``Closed``. Closing twice is not an error.
         """
     def guard(self, command: str | os.PathLike[str] | None = None) -> None:
-        """Starts a guardian: a process that ends the session at the servers as soon as this process is dead. The locks of the client
+        """Starts a guardian: a process that ends the session at the servers as soon as this process is dead. The client's locks
         are then free at once. Without a guardian, which is the default, they are free when the session times out.
 
         >>> zk.guard()
 
-        The guardian is the command ``zklock guardian``. By default that is the ``zklock`` that was installed with this package, or else
-        the one on the ``PATH``. ``command`` is the path or name of another one of the same version. Through its standard input the
-        client tells it how to connect, with all passwords, and the key of each session. It is a child of this process with its own
-        process group. This call connects the client if necessary, and returns when the guardian watches. The guardian ends when the
-        client is closed, or collected together with everything that was made from it.
+        The guardian is the command ``zklock guardian``. By default that is the ``zklock`` that was installed with this package,
+        or else the one on the ``PATH``. ``command`` is the path or name of another one of the same version. It is a child of
+        this process, in a process group of its own. The client writes to its standard input: how to connect, with all
+        passwords, and the key of each session. This call connects the client if necessary, and returns when the guardian
+        watches. The guardian ends when the client is closed, or collected together with everything that was made from it.
 
         The guardian waits until this process is dead. It does nothing to a process that is stopped, slow, cut off or replaced
-        (``os.exec``). Child processes of this process may live on beside the next holder. If the machine or the container dies, if
-        the guardian is killed too, or if the servers cannot be reached, the session timeout applies. If the guardian ends early,
-        the log has a warning, and you can call this again.
+        (``os.exec``). Child processes of this process may still run when the next holder has the lock. If the machine or the
+        container dies, if the guardian is killed too, or if the servers cannot be reached, the session timeout applies. If the
+        guardian ends early, the log has a warning, and you can call this again.
 
         Raises ``InvalidInput`` if the command cannot be started, if it is another program or of another version, or if the client
         has a guardian already; ``Refused`` if the guardian cannot connect as the client does; ``Unreachable``; ``Closed``.
@@ -510,18 +512,18 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
         stay held, even if the new limit is lower.
         """
     def ensemble_id(self) -> str:
-        """The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token: tokens of two ensembles cannot be
-        compared. It is the data of the node ``/zklock-ensemble``, which the first client that asks creates below its chroot, with
-        its access list. A client asks the servers once in each session.
+        """The identity of the ensemble. A fence (``zklock.fence``) keeps it together with the token, because tokens of two
+        ensembles cannot be compared. It is the data of the node ``/zklock-ensemble``. The first client that asks creates this
+        node below its chroot, with its access list. A client asks the servers once in each session.
 
         >>> len(zk.ensemble_id())
         36
 
-        An ensemble that was restored from a backup keeps its identity, although its tokens have gone back. Delete the node
-        then, once its clients have ended.
+        An ensemble that you restore from a backup keeps its identity, although its tokens start again from earlier ones.
+        In that case, delete the node once the ensemble's clients have ended.
 
         Raises ``Unreachable`` if no server answers within the connect timeout, ``Refused`` if the access list does not allow
-        reading or creating the node, or if its data is none of zklock's, and ``Closed`` if the client is closed.
+        reading or creating the node, or if its data is not from zklock, and ``Closed`` if the client is closed.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -589,16 +591,16 @@ class _BaseLock:
         >>> asyncio.run(report())
         True
 
-        It waits for the lock as ``hold`` does. When the hold is lost, the task is cancelled, cleans up, and leaves the block
-        with ``LockLost`` in place of the ``CancelledError``, as a block of ``asyncio.timeout`` is left with
-        ``TimeoutError``. Everything else is as in ``async with lock``. If the block ends with an exception of its own, that
-        stays, and gets a note. If it swallows the cancellation, it raises ``LockLost`` at its end. A cancellation by others
-        stays one, even if the hold is lost as well. Nothing is cancelled after the block has been left.
+        It waits for the lock as ``hold`` does. When the hold is lost, the task is cancelled and cleans up. The block then
+        raises ``LockLost`` in place of the ``CancelledError``, just as a block of ``asyncio.timeout`` raises
+        ``TimeoutError``. Everything else is as in ``async with lock``. If the block raises an exception of its own, that
+        exception goes on, with a note about the loss. If the block swallows the cancellation, its end raises ``LockLost``.
+        If the task is cancelled for another reason, it stays cancelled, even if the hold is lost as well. After the block,
+        nothing is cancelled.
 
-        A task that does not await anything is not cancelled before it does. Before Python 3.11, a task does not count its
-        cancellations. Whose a cancellation is can then only be told by its message: ours is taken for another's if
-        something in between raises a ``CancelledError`` of its own, and another's is taken for ours if both come before the
-        task goes on.
+        A task is only cancelled when it awaits something. Before Python 3.11, a task does not count its cancellations, so
+        only the message shows which cancellation is ours. Ours counts as another one if something in between raises a
+        ``CancelledError`` of its own. Another one counts as ours if both come before the task goes on.
 
         Under trio, another thread waits for the lock, and the hold's own coroutines (``confirm``, ``read``, ``commit``) do
         not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs to a task of
@@ -619,13 +621,14 @@ class Lock(_BaseLock):
 
     The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at
     its end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, a note about the loss is added to
-    that exception. The block releases what it acquired, even if several blocks of one lock in one thread end in another
+    that exception. Each block releases its own hold, even if several blocks of one lock in one thread end in another
     order than they began, as can happen with generators.
 
     ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
     ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
     released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
-    What ``acquire`` got is held until it is released or the client is closed, even if the lock object is gone.
+    What ``acquire`` acquired is held until it is released or the client is closed, even if the lock object is
+    deleted.
 
     A lock is also a decorator, for a function or a coroutine function: each call runs in a block of its own.
 
@@ -635,8 +638,8 @@ class Lock(_BaseLock):
     >>> report()
     'written'
 
-    Calls raise what the block raises. That of a coroutine function is cancelled if the hold is lost: see ``cancelling``. In
-    the function, ``current`` of the lock is its hold. Classes and generators raise ``InvalidInput``.
+    A call raises what its block raises. A call of a coroutine function is cancelled if the hold is lost: see
+    ``cancelling``. In the function, the lock's ``current`` is the hold. Classes and generators raise ``InvalidInput``.
     """
     @property
     def aio(self) -> AsyncLock:
@@ -656,20 +659,25 @@ class Lock(_BaseLock):
         ``try_timeout``. ``False`` means that others have the lock, or that the time was too short for an answer; the reason
         is logged.
 
-        You may poll with ``blocking=False``. After this lock object was found busy twice, further tries send no request
-        until the servers report that the contender ahead has gone. (Semaphores, sets, choices and exclusive locks ask each
-        time.) So just after another client's release, a try may still return ``False`` until that report arrives, for a
-        tenth of the session timeout at most. A call with a short timeout always asks the servers.
+        You may poll with ``blocking=False``. After two tries have found this lock object busy, further tries send no
+        request until the servers report that the contender ahead has left. (Semaphores, sets, choices and exclusive locks
+        ask each time.) So just after another client's release, a try may still return ``False`` until that report arrives,
+        for a tenth of the session timeout at most. A call with a short timeout always asks the servers.
 
         Clients get the lock in the order in which they queue, and the callers within a client in the order in which they
         call. However many callers a client has, clients take turns. If a caller gives up, the next caller of its client
         takes its place.
 
-        Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
-        release it, or if an asyncio event loop runs in this thread; ``Unreachable`` if there is no connection when the time is over, or no server answered within the
-        ``try_timeout``, so that it is not known who has the lock; ``ForeignContender`` if a contender of another library
-        cannot see ours; ``LockLost`` if the lock is reentrant and the outer hold is lost; ``Refused`` if the access list
-        does not allow it; ``Closed`` if the client is closed.
+        It raises
+
+        * ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can release
+          it, or if an asyncio event loop runs in this thread;
+        * ``Unreachable`` if there is no connection when the time is over, or no server answered within the ``try_timeout``, so
+          that it is not known who has the lock;
+        * ``ForeignContender`` if a contender of another library cannot see ours;
+        * ``LockLost`` if the lock is reentrant and the outer hold is lost;
+        * ``Refused`` if the access list does not allow it;
+        * ``Closed`` if the client is closed.
         """
     def hold(self, timeout: float | None = ...) -> Hold:
         """Acquires the lock and returns the hold, which you must release.
@@ -702,7 +710,8 @@ class Lock(_BaseLock):
         waits for another of its locks is listed first there, but does not hold the lock.
         """
     def evict(self, node: str) -> bool:
-        """Takes any contender out of the queue by deleting its node. ``False`` if the node was already gone.
+        """Takes any contender out of the queue by deleting its node. ``False`` if the node no longer
+        existed.
 
         >>> lock = zk.mutex("/locks/doc")
         >>> hold = lock.hold()
@@ -712,7 +721,7 @@ class Lock(_BaseLock):
 
         A holder learns that its hold is lost, if its library reports that. A waiter queues again. Evicting a holder breaks
         the protection of the lock, unless the holder is known to have stopped: until it learns of the loss, it believes
-        that it holds the lock, and another already does. Raises ``InvalidInput`` if the node is not a contender of this
+        that it holds the lock, while another already does. Raises ``InvalidInput`` if the node is not a contender of this
         lock.
 
         All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
@@ -724,10 +733,10 @@ class Lock(_BaseLock):
         >>> zk.mutex("/locks/doc").break_lock()
         []
 
-        See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this
-        queue but still waits for another of its locks. The next holder of an exclusive lock is spared. It can be hit only if
-        the servers are of version 3.4, or another library holds the lock, and if its node is created just between the
-        request that reads the node and the one that deletes it.
+        See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
+        but still waits for another of its locks. The next holder of an exclusive lock keeps its lock, with one exception: if
+        the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
+        that reads the node and the one that deletes it is deleted too.
         """
     def revoke(self) -> list[Contender]:
         """Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
@@ -789,10 +798,10 @@ class AsyncLock(_BaseLock):
     False
 
     The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, even if another task awaits the
-    result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until somebody
-    releases it; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits, because
-    the event loop only has a weak one. If a wait is cancelled, it leaves the queue, and a lock that was granted
-    meanwhile is released.
+    result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until that
+    hold is released; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits,
+    because the event loop only has a weak one. A cancelled wait leaves the queue, and a lock that was granted meanwhile
+    is released.
 
     It is also a decorator for coroutine functions, as ``Lock`` is.
     """
@@ -860,21 +869,22 @@ class BaseHold:
     def valid_for(self) -> float:
         """How many more seconds the lock is certain to be held, even if the client hears nothing more from the servers.
 
-        Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
-        call sends no request, and never raises. An answer stays true to its end, whatever the network and the servers do, unless the
-        hold is released or an operator ends it. But if the process is paused before it does what the lock guards, that end may
-        have passed by then. The ``token`` and ``guarded`` writes protect against that.
+        Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The call
+        sends no request, and never raises. An answer stays true for that time, whatever the network and the servers do, unless
+        the hold is released or an operator ends it. But if the process is paused before it does the guarded work, that time may
+        be over by then. The ``token`` and ``guarded`` writes protect against that.
         """
     def ensure(self, seconds: float) -> None:
-        """Checks that the lock is certain to be held for that many seconds and a hundredth of the session timeout, even if the
-        client hears nothing more from the servers. Call it before anything that takes that long, so that nothing begins that
+        """Checks that the lock is certain to be held for this many seconds plus a hundredth of the session timeout, even if the
+        client hears nothing more from the servers. Call it before work that takes this long, so that you begin nothing that
         cannot end in time. It sends no request and does not wait.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.ensure(0.5)
 
         A lease is never longer than half of the session timeout, and in normal operation seldom shorter than four tenths of
-        it. If the process is paused after the call, what it does may still be late: a fence (``zklock.fence``) refuses that.
+        it. If the process is paused after the call, its work may still be late: a fence (``zklock.fence``) refuses late
+        writes.
 
         Raises ``AtRisk`` if the lease is shorter: ask again later, or ``confirm`` it; ``LockLost`` if the hold is lost;
         ``NotHeld`` if it was released; ``InvalidInput`` if no lease of this session can be that long; ``ForkedError`` if this process
@@ -886,7 +896,7 @@ class BaseHold:
 
         The callbacks of one hold are called one at a time, on a thread for callbacks. Those of different holds do not wait
         for each other, unless 32 are running. If a callback raises, the exception goes to ``sys.unraisablehook``. Under
-        gevent and eventlet, a greenlet of the main thread calls them. In asyncio, let the callback use
+        gevent and eventlet, a greenlet of the main thread calls them. In asyncio, have the callback use
         ``loop.call_soon_threadsafe``. A callback is not called if the garbage collector takes it apart together with its
         hold.
 
@@ -894,16 +904,17 @@ class BaseHold:
         that holds the lock.
         """
     def gate(self, target: _Gated, needs: float = 2.0) -> _Gated:
-        """Wraps a function, so that each call first asks ``ensure`` for ``needs`` seconds: nothing begins that cannot end in time.
+        """Wraps a function, so that each call first calls ``ensure`` with ``needs`` seconds. So no call begins that cannot end in
+        time.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     shout = hold.gate(str.upper, needs=0.5)
         ...     shout("written")
         'WRITTEN'
 
-        A coroutine function asks when its coroutine starts to run. A transport of httpx asks before each request, sync or
-        async: ``httpx.Client(transport=hold.gate(httpx.HTTPTransport(), needs=5))``. Retries inside of a transport do not
-        ask again.
+        For a coroutine function, the check comes when its coroutine starts to run. For a transport of httpx, it comes
+        before each request, sync or async: ``httpx.Client(transport=hold.gate(httpx.HTTPTransport(), needs=5))``. Retries
+        inside of a transport do not check again.
 
         Raises ``InvalidInput`` for anything else, such as a class or a generator function. The wrapped function raises what
         ``ensure`` raises.
@@ -918,8 +929,8 @@ class BaseHold:
         >>> asyncio.run(work())
         'done'
 
-        It is left as a block of ``Lock.cancelling`` is, with ``LockLost`` after a loss, but it does not release the hold. A
-        hold that a thread has acquired, as under trio, can have such a block too.
+        After a loss, it raises ``LockLost``, like a block of ``Lock.cancelling``, but it does not release the hold. A hold
+        that a thread has acquired, as under trio, can have such a block too.
 
         Entering the block raises ``LockLost`` if the hold is already lost, and ``NotHeld`` if it was released.
         """
@@ -935,7 +946,7 @@ class BaseHold:
         'done'
 
         If the coroutine never starts, because the hold is already lost or the task is cancelled before, it is closed. Raises
-        ``InvalidInput`` if it is no coroutine.
+        ``InvalidInput`` if the argument is not a coroutine.
         """
     def _alarm(self, block: object) -> object:
         """Calls `wake()` of an object on a thread of ours when the hold is lost, for as long as the result exists."""
@@ -989,7 +1000,8 @@ class Hold(BaseHold):
         servers do not answer while the lease lasts, or within a second if less than that is left.
         """
     def ensemble_id(self) -> str:
-        """The identity of the ensemble, which a fence (``zklock.fence``) keeps beside the token. See ``Client.ensemble_id``.
+        """The identity of the ensemble, which a fence (``zklock.fence``) keeps together with the token. See
+        ``Client.ensemble_id``.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.ensemble_id() == zk.ensemble_id()
@@ -1003,8 +1015,8 @@ class Hold(BaseHold):
         True
 
         The answer includes everything that the servers had committed when this was called, and the final outcome of this
-        hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works as long as the client is open,
-        even after the hold was lost or released.
+        hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works while the client is open, even
+        after the hold was lost or released.
 
         Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
         ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
@@ -1111,13 +1123,13 @@ class Wanted:
     ...     hold.wanted.is_set(), bool(hold.wanted), hold.wanted.wait(timeout=0.01)
     (False, False, False)
 
-    It is true once anyone is known to be waiting, in any process and with any library, so ``while not hold.wanted:``
-    runs until then. It shows the state that was seen last, so it may stay true after the other has given up. It is
-    false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or ``False`` if the
-    hold ends first. A ``Wanted`` does not keep its hold alive.
+    It is true once others are known to be waiting, in any process and with any library, so
+    ``while not hold.wanted:`` runs until then. It shows the state that was seen last, so it may stay true after the other has
+    given up. It is false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or
+    ``False`` if the hold ends first. A ``Wanted`` does not keep its hold alive.
 
-    Readers do not wait for readers, so a hold of the read side is not wanted because of them. Nobody queues for an
-    exclusive lock: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
+    Readers do not wait for readers, so other readers do not make a hold of the read side wanted. An exclusive lock
+    has no queue: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
     """
     def is_set(self) -> bool:
         """Whether others are known to be waiting. It does not ask the servers: right after the first use of ``Hold.wanted``,
@@ -1125,8 +1137,8 @@ class Wanted:
         """
     def __bool__(self) -> bool: ...
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or nobody
-        waits within ``timeout`` seconds.
+        """Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or no
+        others wait within ``timeout`` seconds.
 
         A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
         forked from the one that holds the lock.
@@ -1135,7 +1147,7 @@ class Wanted:
 
 @final
 class Observer:
-    """Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while nobody holds the lock. See
+    """Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while there is no holder. See
     ``Lock.observe``.
 
     Changes in quick succession may be reported as one. While no server answers, it waits.
@@ -1173,7 +1185,7 @@ class AsyncObserver:
 
 @final
 class Barrier:
-    """A barrier: as long as its node exists, callers of ``wait`` wait. See ``Client.barrier``."""
+    """A barrier: while its node exists, callers of ``wait`` wait. See ``Client.barrier``."""
     @property
     def path(self) -> str:
         """The path of the barrier's node."""
@@ -1270,7 +1282,7 @@ class Member:
     @property
     def loss(self) -> LossReason | None:
         """Why the member is lost: a ``LossReason``, or ``None`` if it is not lost. A member is lost when its session ends,
-        because its node goes with the session. The others then consider it to have left.
+        because the servers then delete its node. The others consider it to have left.
         """
     def leave(self, timeout: float | None = ...) -> None:
         """Leaves, and waits until all members that are inside now have left.
@@ -1472,8 +1484,8 @@ class Digest:
 
     ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
 
-    The servers keep no list of users, so a wrong password is not an error: the client is then simply another user, whom
-    no access list knows. The password crosses the network in plain text, so use TLS if others could listen. It never
+    The servers keep no list of users, so a wrong password is not an error. With it, the client is another user, which
+    no access list names. The password crosses the network in plain text, so use TLS if others could listen. It never
     appears in the log, in ``repr`` or in an exception.
     """
     def __new__(cls, user: str, password: str) -> Self: ...
@@ -1516,9 +1528,9 @@ class Kerberos:
     looked up again for each connection. If there is no ticket, connecting raises ``Refused``, or ``Unreachable`` if no
     KDC answers. The message includes Kerberos' own explanation.
 
-    ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host
-    that the client connects to. A client can log in as only one user by SASL or Kerberos, and as others by ``Digest``
-    at the same time.
+    ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` means the host that
+    the client connects to. A client can log in as only one user by SASL or Kerberos, and as others by ``Digest`` at
+    the same time.
 
     If this module was built without Kerberos, this raises ``Refused``.
     """
@@ -1537,7 +1549,7 @@ class Sasl:
     by SASL, and as others by ``Digest`` at the same time.
 
     The password never appears in the log, in ``repr`` or in an exception, and does not cross the network. But a
-    listener can test guesses of the password against what does cross the network, so use TLS.
+    listener can use what crosses the network to test guesses of the password, so use TLS.
     """
     def __new__(cls, user: str, password: str) -> Self: ...
     @staticmethod
@@ -1621,7 +1633,8 @@ class Server:
     ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on requests that it does not know and never takes a session
     back.
 
-    Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
+    Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not allow it to listen
+    there.
 
     Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else
     raises ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
@@ -1651,11 +1664,11 @@ class Server:
         """
     def advance(self, seconds: float, /) -> None:
         """Puts the server's clock forward. Sessions that are frozen or not connected end when their time is over, and
-        delayed replies are sent. Sessions that are connected stay, because they would have been heard from meanwhile.
+        delayed replies are sent. Sessions that are connected stay, because their clients would have sent something
+        meanwhile.
 
-        The clocks of clients do not move. So a holder that is frozen still believes in its lease when the next one has
-        the lock already: use that to test what fencing tokens are for. Raises ``InvalidInput`` if ``seconds`` is
-        negative.
+        The clocks of clients do not move. So a frozen holder still believes in its lease when the next one already has
+        the lock. Use this to test fencing tokens. Raises ``InvalidInput`` if ``seconds`` is negative.
         """
     @overload
     def inject(

@@ -25,11 +25,11 @@ Clients = typing.Union[Client, AsyncClient, Mapping[str, typing.Union[Client, As
 
 
 class Collector(_Collector):
-    """Collects what one client has counted, or several: ``Collector({"orders": zk, "billing": other})`` gives each its key
-    as the label ``client``. Metrics and labels are those of ``Client.prometheus``.
+    """Collects the figures of one client, or of several: ``Collector({"orders": zk, "billing": other})`` gives each client its
+    key as the label ``client``. Metrics and labels are those of ``Client.prometheus``.
 
-    Register one collector for all clients of a process: a second one would have the same metrics, and ``register`` raises
-    ``ValueError``. It sends no request, and can be collected from any thread. A client that was closed keeps its figures.
+    Register one collector for all clients of a process. A second one would have the same metrics, and ``register`` would raise
+    ``ValueError``. Collecting sends no request, and works in any thread. A client that was closed keeps its figures.
     """
 
     def __init__(self, clients: Clients) -> None:

@@ -10,8 +10,8 @@ use zklock_core::{Access, ClientOptions, Credentials, Error};
 ///
 /// ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
 ///
-/// The servers keep no list of users, so a wrong password is not an error: the client is then simply another user, whom
-/// no access list knows. The password crosses the network in plain text, so use TLS if others could listen. It never
+/// The servers keep no list of users, so a wrong password is not an error. With it, the client is another user, which
+/// no access list names. The password crosses the network in plain text, so use TLS if others could listen. It never
 /// appears in the log, in ``repr`` or in an exception.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Digest(Credentials);
@@ -58,7 +58,7 @@ impl Digest {
 /// by SASL, and as others by ``Digest`` at the same time.
 ///
 /// The password never appears in the log, in ``repr`` or in an exception, and does not cross the network. But a
-/// listener can test guesses of the password against what does cross the network, so use TLS.
+/// listener can use what crosses the network to test guesses of the password, so use TLS.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Sasl(Credentials);
 
@@ -102,9 +102,9 @@ impl Sasl {
 /// looked up again for each connection. If there is no ticket, connecting raises ``Refused``, or ``Unreachable`` if no
 /// KDC answers. The message includes Kerberos' own explanation.
 ///
-/// ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host
-/// that the client connects to. A client can log in as only one user by SASL or Kerberos, and as others by ``Digest``
-/// at the same time.
+/// ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` means the host that
+/// the client connects to. A client can log in as only one user by SASL or Kerberos, and as others by ``Digest`` at
+/// the same time.
 ///
 /// If this module was built without Kerberos, this raises ``Refused``.
 #[pyclass(frozen, module = "zklock")]

@@ -70,7 +70,8 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
 /// ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on requests that it does not know and never takes a session
 /// back.
 ///
-/// Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
+/// Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not allow it to listen
+/// there.
 ///
 /// Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else
 /// raises ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
@@ -144,11 +145,11 @@ impl Server {
     }
 
     /// Puts the server's clock forward. Sessions that are frozen or not connected end when their time is over, and
-    /// delayed replies are sent. Sessions that are connected stay, because they would have been heard from meanwhile.
+    /// delayed replies are sent. Sessions that are connected stay, because their clients would have sent something
+    /// meanwhile.
     ///
-    /// The clocks of clients do not move. So a holder that is frozen still believes in its lease when the next one has
-    /// the lock already: use that to test what fencing tokens are for. Raises ``InvalidInput`` if ``seconds`` is
-    /// negative.
+    /// The clocks of clients do not move. So a frozen holder still believes in its lease when the next one already has
+    /// the lock. Use this to test fencing tokens. Raises ``InvalidInput`` if ``seconds`` is negative.
     #[pyo3(name = "advance", signature = (seconds, /))]
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let by = number::seconds(py, "seconds", seconds)?;

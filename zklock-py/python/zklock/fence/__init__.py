@@ -1,4 +1,4 @@
-"""Fences: what a lock guards refuses the writes of a holder whose lock was given to another.
+"""Fences: a resource that a lock guards refuses the writes of late holders.
 
 >>> import sqlite3, zklock.fence
 >>> database = sqlite3.connect(":memory:")
@@ -15,10 +15,10 @@
 ...     refusal.written == quick.token
 True
 
-A fence keeps the greatest token that it has seen for each name, and refuses smaller ones. To compare, to keep and to write is one
-step. An equal token is accepted. So a write that may have been done already can be done once more.
+A fence keeps the greatest token that it has seen for each name, and refuses smaller ones. It compares, keeps and writes in one
+atomic step. It accepts an equal token, so you can repeat a write that may have been done already.
 
-Each fence takes a hold, or a ``Stamp``, which can be made elsewhere. Where ``name`` is not given, it is the path of the lock.
+Each fence takes a hold, or a ``Stamp``, which may come from another process. By default, ``name`` is the path of the lock.
 """
 
 from ._check import Broken, Fence, Guarded, Report, check

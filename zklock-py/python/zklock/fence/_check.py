@@ -1,4 +1,4 @@
-"""What every fence promises, as cases that anybody can run against a fence."""
+"""The promises of every fence, as cases that you can run against your own."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ _CASES = (
 
 
 def check(fence: Fence, *, rolls_back: bool = True, timeout: float = 60.0) -> Report:
-    """Tries whether a fence keeps what a fence promises.
+    """Checks that a fence keeps the promises of a fence.
 
     >>> import contextlib, threading
     >>> class Memory:
@@ -335,15 +335,15 @@ def check(fence: Fence, *, rolls_back: bool = True, timeout: float = 60.0) -> Re
     >>> len(zklock.fence.check(Memory()).passed)
     15
 
-    ``fence`` has a method ``transaction``, and what it gives has ``read`` and ``write``: see ``Fence`` and ``Guarded``. Each name
-    protects something of its own: keep it in a row or under a key of that name. The cases use new names that begin with
-    ``/zklock-check/``, and leave behind what they write.
+    ``fence`` has a method ``transaction``, whose block gives an object with ``read`` and ``write``: see ``Fence`` and
+    ``Guarded``. Each name protects a text of its own: keep it in a row or under a key of that name. The cases use new names that
+    begin with ``/zklock-check/``, and do not delete what they write.
 
-    Where each write is fenced by itself and nothing can be rolled back, give ``rolls_back=False``, and let the begin of the
-    transaction raise the token. The cases that need a roll-back are named as skipped.
+    If your fence guards each write by itself and cannot roll back, give ``rolls_back=False``, and raise the token when the
+    transaction begins. The cases that need a roll-back are then reported as skipped.
 
-    A transaction that has not ended after ``timeout`` seconds is taken for one that hangs. Raises ``Broken`` with the first case
-    that the fence does not pass.
+    A transaction that has not ended after ``timeout`` seconds counts as hanging. Raises ``Broken`` with the first case that the
+    fence does not pass.
     """
     passed, skipped = [], []
     for case in _CASES:

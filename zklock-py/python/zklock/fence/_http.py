@@ -19,7 +19,7 @@ def headers(hold: Stamped, name: str | None = None) -> dict[str, str]: ...
 @typing.overload
 def headers(hold: AsyncHeld, name: str | None = None) -> typing.Awaitable[dict[str, str]]: ...
 def headers(hold: typing.Any, name: str | None = None) -> typing.Any:
-    """The headers that carry a stamp, for any client of HTTP. Those of an ``AsyncHold`` must be awaited.
+    """The headers that carry a stamp, for any HTTP client. For an ``AsyncHold``, await the result.
 
     >>> zklock.fence.headers(zklock.fence.Stamp("/locks/doc", 5, "one"))
     {'Fencing-Token': '5', 'Fencing-Name': '/locks/doc', 'Fencing-Ensemble': 'one'}

@@ -24,14 +24,14 @@ def wsgi(app: App, guard: Guard) -> App:
 
     ``application = zklock.fence.wsgi(application, lambda stamp: zklock.fence.transaction(database, stamp))``
 
-    ``guard`` makes of a ``Stamp`` the context manager to handle the request in. What it gives is ``environ["zklock.fenced"]``, and the
-    stamp is ``environ["zklock.stamp"]``. The answer goes out when the block has ended, so the middleware keeps it in memory until
-    then. If the application raises, or answers with a status of 500 or more, the block ends with an exception, and a transaction
-    is rolled back.
+    ``guard`` takes a ``Stamp`` and returns a context manager; the request is handled in its block. The value of the block is
+    ``environ["zklock.fenced"]``, and the stamp is ``environ["zklock.stamp"]``. The middleware keeps the answer in memory, and sends
+    it when the block has ended. If the application raises, or answers with a status of 500 or more, the block ends with an
+    exception, and a transaction is rolled back.
 
-    A request that is refused is answered with 412 and what the error says in JSON: ``token`` and ``written`` are texts. If the
-    headers of ``headers`` are missing the answer is 428, except to GET, HEAD and OPTIONS, which then pass without a fence; if they
-    are wrong it is 400. Who may send tokens is not checked.
+    The answer to a refused request is 412, with the error in JSON, in which ``token`` and ``written`` are texts. If the headers of
+    ``headers`` are missing, the answer is 428, except for GET, HEAD and OPTIONS, which then pass without a fence. If the headers
+    are wrong, it is 400. The middleware does not check which clients may send tokens.
     """
 
     def fenced(environ: dict[str, typing.Any], start_response: App) -> typing.Any:
@@ -76,8 +76,8 @@ def asgi(app: App, guard: Guard) -> App:
 
     ``app = zklock.fence.asgi(app, guard)``
 
-    ``guard`` may make a context manager of either kind. One that is not of asyncio blocks the event loop. What it gives is
-    ``scope["zklock.fenced"]``, and the stamp is ``scope["zklock.stamp"]``.
+    ``guard`` may return a context manager of either kind. One that is not for asyncio blocks the event loop. The value of the
+    block is ``scope["zklock.fenced"]``, and the stamp is ``scope["zklock.stamp"]``.
     """
 
     async def fenced(scope: dict[str, typing.Any], receive: App, send: App) -> None:

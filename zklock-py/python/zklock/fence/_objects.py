@@ -20,14 +20,15 @@ class Object:
 
     ``zklock.fence.Object(boto3.client("s3"), "bucket", "report").write(hold, b"done")``
 
-    The object itself is a short text in JSON: the name, the ensemble, the token as a text, and the key of the data, which are an
-    object of their own, with a key that is never used again. So each text differs from all before it, and its ``ETag`` too. That of
-    the data would not do: in most stores it is a hash of the bytes alone, so it stays the same when only the token is raised.
-    The text is replaced with ``If-Match``, and made with ``If-None-Match``. The store must have both: docs/fencing.md says which do.
+    The object itself is a short text in JSON: the name, the ensemble, the token as a text, and the key of the data. The data are
+    another object, with a key that is never used again. So each text differs from all before it, and so does its ``ETag``. The
+    ``ETag`` of the data is not enough: in most stores it is a hash of the bytes alone, so it stays the same when only the token is
+    raised. The text is replaced with ``If-Match``, and created with ``If-None-Match``. The store must support both: docs/fencing.md
+    lists stores that do.
 
     Each method takes a hold or a ``Stamp`` first, and raises ``StaleToken`` if a later holder has written, ``OtherEnsemble`` if
-    the object is of another ensemble, and ``InvalidInput`` if it is of another name. Errors of the store come out as they are. In
-    asyncio call it in a thread, with ``await zklock.fence.stamp(hold)``.
+    the object is of another ensemble, and ``InvalidInput`` if it is of another name. Errors of the store are raised unchanged. In
+    asyncio, call it in a thread, with ``await zklock.fence.stamp(hold)``.
     """
 
     __module__ = "zklock.fence"
@@ -38,7 +39,7 @@ class Object:
         self._key = key
 
     def write(self, hold: Stamped, data: bytes, *, name: str | None = None) -> None:
-        """Replaces the data, or makes the object. Data that were replaced are deleted."""
+        """Replaces the data, or creates the object. The data that were replaced are deleted."""
         stamp = stamp_now(hold, name)
         key = f"{self._key}.{stamp.token:019}-{uuid.uuid4().hex}"
         self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
@@ -58,11 +59,11 @@ class Object:
         return self._data(lambda: self._swap(stamp, _KEEP))
 
     def raise_token(self, hold: Stamped, *, name: str | None = None) -> None:
-        """Raises the token, so that writes of earlier holders are refused from now on."""
+        """Raises the token. Afterwards, writes of earlier holders are refused."""
         self._swap(stamp_now(hold, name), _KEEP)
 
     def look(self) -> bytes | None:
-        """Reads the data without a token, as those do that hold no lock; ``None`` if there are none."""
+        """Reads the data without a token, for readers that hold no lock; ``None`` if there are none."""
         return self._data(self.data_key)
 
     def data_key(self) -> str | None:

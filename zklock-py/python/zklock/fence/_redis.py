@@ -37,12 +37,12 @@ class Redis:
 
     ``zklock.fence.Redis(redis.Redis()).set(hold, "{account}:anna", 100)``
 
-    The token is compared, kept and the write done in one script. The fence of a name is kept beside the keys, in the hash
-    ``zklock-fence:{TAG}:NAME``, where TAG is the part of a key that chooses its slot: what stands in its first braces, or all of
-    it. So there is one fence for all keys of a lock only if all of them have the same tag.
+    One script compares the token, keeps it, and does the write. The fence of a name is the hash ``zklock-fence:{TAG}:NAME``. TAG
+    is the part of the keys that chooses their slot: the text in the first braces, or the whole key. So all keys of a lock have
+    one fence only if all of them have the same tag.
 
-    Redis does not roll back. It forgets tokens if it loses its data, or throws keys away when its memory is full. See
-    docs/fencing.md for what to set.
+    Redis does not roll back. It forgets tokens if it loses its data, or evicts keys when its memory is full. See
+    docs/fencing.md for the settings to use.
 
     Every method takes a hold or a ``Stamp`` first. It raises ``StaleToken`` if a later holder has written, ``OtherEnsemble`` if
     the fence is of another ensemble, and ``InvalidInput`` if keys have several tags.
@@ -63,7 +63,7 @@ class Redis:
         return self.run(hold, "return redis.call('GET', KEYS[1])", [key], name=name)
 
     def raise_token(self, hold: AnyStamped, key: str, *, name: str | None = None) -> typing.Any:
-        """Raises the token that is kept beside a key, so that writes of earlier holders are refused from now on."""
+        """Raises the token of a key's fence. Afterwards, writes of earlier holders are refused."""
         return self.run(hold, "", [key], name=name)
 
     def run(

@@ -15,17 +15,17 @@ _GREATEST = 2**63 - 1
 
 
 class Stamp(typing.NamedTuple):
-    """What a write carries, so that a fence can refuse it. ``fence.stamp`` makes one of a hold.
+    """What a write carries, so that a fence can refuse it. ``fence.stamp`` makes one from a hold.
 
     >>> with zk.mutex("/locks/doc") as hold:
     ...     zklock.fence.stamp(hold).name
     '/locks/doc'
 
-    It is no more than text and numbers. So it can be sent to where the write is done, as ``fence.headers`` does.
+    It consists of texts and a number, so you can send it to the process that does the write, as ``fence.headers`` does.
     """
 
     name: str
-    """The name of what the fence protects: by default the path of the lock."""
+    """The name of the fence: by default the path of the lock."""
     token: int
     """The token of the hold."""
     ensemble: str
@@ -61,9 +61,9 @@ def stamp(hold: Stamped, name: str | None = None) -> Stamp: ...
 @typing.overload
 def stamp(hold: AsyncHeld, name: str | None = None) -> typing.Awaitable[Stamp]: ...
 def stamp(hold: AnyStamped, name: str | None = None) -> Stamp | typing.Awaitable[Stamp]:
-    """Makes the ``Stamp`` of a hold. ``name`` is by default the path of the lock. That of an ``AsyncHold`` must be awaited.
+    """Makes the ``Stamp`` of a hold. ``name`` is by default the path of the lock. For an ``AsyncHold``, await the result.
 
-    All that one lock guards may have the same name. Give names of your own if you keep a fence for each part of it.
+    Everything that one lock guards may have the same name. Give names of your own to keep a separate fence for each part.
 
     Raises ``InvalidInput`` if the name has more than 255 characters, ends with a space, or has more than one line. The first use
     of a client asks its servers for their identity: see ``Client.ensemble_id`` for what that raises.

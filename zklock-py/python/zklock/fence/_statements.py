@@ -37,7 +37,8 @@ def statements(dialect: str) -> Statements:
 
 
 def create_table(dialect: str) -> str:
-    """The statement that makes the table of fences, if it is not there. ``dialect`` is postgresql, mysql (for MariaDB too) or sqlite.
+    """The statement that creates the table of fences, if it does not exist. ``dialect`` is postgresql, mysql (for MariaDB too) or
+    sqlite.
 
     Raises ``InvalidInput`` for another dialect.
     """
