@@ -202,8 +202,8 @@
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
  * are zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
- * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of
- * zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next there are events.
+ * zklock_revoke, which only exist as calls that wait: make them on another thread. Events replace
+ * zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
  *
  * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is
  * readable while the client has an event: a call has its result, a hold is lost or wanted, an observer
@@ -437,7 +437,7 @@
 #define ZKLOCK_NO_NODE (-2)
 
 /**
- * What a call returns. Numbers are never reused.
+ * The status that a call returns. Numbers are never reused.
  */
 typedef enum zklock_status ZKLOCK_INT32 {
     /**
@@ -1021,8 +1021,8 @@ typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, vo
 typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
 
 /**
- * What a client has counted so far, and what it still has to clean up. zklock_client_stats fills all
- * members. The struct never grows.
+ * The counters of a client: its work so far, and the nodes that it still has to clean up.
+ * zklock_client_stats fills all members. The struct never grows.
  */
 typedef struct {
     /**
@@ -2732,7 +2732,7 @@ zklock_status zklock_call_contenders(zklock_call *call,
  * If the client queues events (see zklock_client_next_event), each report of the observer is one:
  * ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report. The next event
  * can only come after that. An observer that was made before the client queued events, or that has
- * reported an error, starts with its next zklock_observer_next.
+ * reported an error, only reports after another call of zklock_observer_next.
  *
  * @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
  *         lock. You may free it before the observer.
@@ -2838,7 +2838,7 @@ zklock_status zklock_revoke(zklock_lock *lock,
                             void *context);
 
 /**
- * Gets what a client has counted so far. It sends no request.
+ * Gets the counters of a client. It sends no request.
  *
  *     zklock_stats stats;
  *
@@ -2873,8 +2873,9 @@ zklock_status zklock_client_lock_stats(const zklock_client *client,
                                        zklock_lock_stats *stats);
 
 /**
- * Gets the distribution of what a client has counted so far, such as the times that acquires took:
- * how many of the values were not larger than each of some bounds. It sends no request.
+ * Gets a histogram of the values that a client has counted so far, such as the times that acquires
+ * took. For each bucket, it has the number of values that are not larger than its bound. It sends
+ * no request.
  *
  *     zklock_bucket buckets[ZKLOCK_BUCKETS];
  *     size_t length;
@@ -3089,7 +3090,7 @@ zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
                                         zklock_call **call);
 
 /**
- * Frees the handle of a barrier. The barrier itself stays set or not set, and waits for it go on.
+ * Frees the handle of a barrier. The barrier itself does not change, and waits for it go on.
  *
  * @param barrier may be NULL. A handle that was already freed is ignored.
  */

@@ -121,8 +121,8 @@
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
  * are zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
- * zklock_revoke, which only exist as calls that wait: make them on another thread. In place of
- * zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next there are events.
+ * zklock_revoke, which only exist as calls that wait: make them on another thread. Events replace
+ * zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
  *
  * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is
  * readable while the client has an event: a call has its result, a hold is lost or wanted, an observer

@@ -66,7 +66,7 @@ export! {
         barrier.set(Barrier::table().put(made));
     }
 
-    /// Frees the handle of a barrier. The barrier itself stays set or not set, and waits for it go on.
+    /// Frees the handle of a barrier. The barrier itself does not change, and waits for it go on.
     ///
     /// @param barrier may be NULL. A handle that was already freed is ignored.
     pub fn zklock_barrier_free(barrier: *mut zklock_barrier) {

@@ -109,7 +109,7 @@ export! {
     /// If the client queues events (see zklock_client_next_event), each report of the observer is one:
     /// ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report. The next event
     /// can only come after that. An observer that was made before the client queued events, or that has
-    /// reported an error, starts with its next zklock_observer_next.
+    /// reported an error, only reports after another call of zklock_observer_next.
     ///
     /// @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
     ///         lock. You may free it before the observer.

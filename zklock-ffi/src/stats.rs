@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 use zklock_core::{AcquireOutcome, LockStats, LossReason, blocking, check_figures, prometheus_text};
 
-/// What a client has counted so far, and what it still has to clean up. zklock_client_stats fills all
-/// members. The struct never grows.
+/// The counters of a client: its work so far, and the nodes that it still has to clean up.
+/// zklock_client_stats fills all members. The struct never grows.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
 #[derive(Debug)]
@@ -109,7 +109,7 @@ pub struct zklock_bucket {
 }
 
 export! {
-    /// Gets what a client has counted so far. It sends no request.
+    /// Gets the counters of a client. It sends no request.
     ///
     ///     zklock_stats stats;
     ///
@@ -196,8 +196,9 @@ fn counted(client: &blocking::Client) -> zklock_stats {
 }
 
 export! {
-    /// Gets the distribution of what a client has counted so far, such as the times that acquires took:
-    /// how many of the values were not larger than each of some bounds. It sends no request.
+    /// Gets a histogram of the values that a client has counted so far, such as the times that acquires
+    /// took. For each bucket, it has the number of values that are not larger than its bound. It sends
+    /// no request.
     ///
     ///     zklock_bucket buckets[ZKLOCK_BUCKETS];
     ///     size_t length;

@@ -4,7 +4,7 @@ use crate::c_enum::c_enum;
 use zklock_core::ErrorKind;
 
 c_enum! {
-    /// What a call returns. Numbers are never reused.
+    /// The status that a call returns. Numbers are never reused.
     #[from(ErrorKind)]
     pub enum zklock_status {
         /// Success.
