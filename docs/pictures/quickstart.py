@@ -30,7 +30,7 @@ COLOURS = (
     ("holds the lock", "#6cd0e6"),
     ("REFUSED", "#ff7b72"),
     ("accepted|^done", "#7fd18b"),
-    ("is killed|is stopped|wakes up|is told", "#e5b95c"),
+    ("is killed|is stopped|wakes up|learns", "#e5b95c"),
 )
 
 

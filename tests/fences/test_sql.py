@@ -193,7 +193,7 @@ def test_what_is_no_connection_is_refused() -> None:
     engine = sqlalchemy.create_engine("sqlite://")
     with contextlib.closing(sqlite3.connect(":memory:")) as connection, contextlib.closing(engine.raw_connection()) as raw:
         for other in (None, "sqlite://", connection.cursor(), engine, raw, pymysql):
-            with pytest.raises(zklock.InvalidInput, match="is no connection that a fence knows: give one of .*psycopg2, pymysql"):
+            with pytest.raises(zklock.InvalidInput, match="is not a connection that a fence knows: give one of .*psycopg2, pymysql"):
                 fence.transaction(typing.cast("sqlite3.Connection", other), Held("/locks/a", 5))
 
 

@@ -1,11 +1,12 @@
-//! Fences: what a lock guards refuses the write of a holder that is late.
+//! Fences: a resource that a lock guards refuses the writes of late holders.
 //!
-//! A process may be paused between its last look at a hold and its write. Only the resource can refuse that write. So it keeps
-//! the greatest token of each lock, and compares, keeps and writes in one atomic step.
+//! A process may be paused between its last check of a hold and its write. Only the resource can refuse that write. So the
+//! resource keeps the greatest token of each lock. It compares, keeps and writes in one atomic step.
 //!
-//! In a database the transaction does that: its first statement raises the lock's row in a table of fences, or is refused. The row
-//! stays locked until the commit, so it orders the holders, and a transaction that is rolled back raises nothing. [`Database`] has
-//! the statements as texts, for any client library. For files there is [`publish`], and the page `docs/fencing.md` has the rest.
+//! In a database, a transaction does that: its first statement raises the lock's row in a table of fences, or is refused. The
+//! row stays locked until the commit, so one holder's transaction waits for the other's. A transaction that is rolled back
+//! raises nothing. [`Database`] has the statements as texts, for any client library. For files, use [`publish`]. The page
+//! `docs/fencing.md` covers other resources.
 
 mod database;
 mod files;

@@ -169,12 +169,12 @@ impl HandleParts {
     /// Returns the error for a handle without an object.
     fn failure<T: Object>(&self) -> Failure {
         if self.process == this_process() {
-            let message = format!("the {} has been freed: use it no more", T::NAME);
+            let message = format!("the {} has been freed: do not use it again", T::NAME);
             return Failure::new(ZKLOCK_INVALID_HANDLE, message);
         }
         let message = format!(
-            "the {} was made before the process was forked, and stays with the parent: make a client in the child, with \
-             zklock_client_new",
+            "the {} was made before the process was forked, and belongs to the parent: make a client in the \
+             child, with zklock_client_new",
             T::NAME
         );
         Failure::new(ZKLOCK_FORKED, message)

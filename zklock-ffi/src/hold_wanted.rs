@@ -63,7 +63,8 @@ export! {
 fn ended(hold: &blocking::Hold) -> Failure {
     match hold.state() {
         HoldState::Lost(why) => {
-            let message = format!("the hold of {} is lost: {why}; stop what it guarded", hold.path());
+            let message =
+                format!("the hold of {} is lost: {why}; stop the work that it guarded", hold.path());
             Failure::new(zklock_status::ZKLOCK_LOST, message)
         }
         _ => Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released"),

@@ -43,7 +43,7 @@ pub(crate) fn array<'a, T>(what: &str, pointer: *const T, count: usize) -> Resul
         return Ok(&[]);
     }
     if pointer.is_null() {
-        return Err(Failure::argument(format!("{what} is NULL, but {count} are announced")));
+        return Err(Failure::argument(format!("{what} is NULL, but the count is {count}")));
     }
     if !pointer.is_aligned() || count > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(Failure::argument(format!("{what} cannot be an array of {count}")));

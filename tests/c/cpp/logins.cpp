@@ -99,10 +99,10 @@ TEST(a_client_logs_in_in_each_way_that_c_has_and_no_secret_is_told) {
     uses(new_options().sasl_from_file(file), of_sasl);
     uses(new_options().sasl_from_env("ZKLOCK_TEST_AUTH"), of_sasl);
     is_kept_out(new_options().digest("ann", SECRET), of_sasl);
-    says(ZKLOCK_INVALID_ARGUMENT, "nobody would be the creator", [&] { uses(new_options(), path); });
+    says(ZKLOCK_INVALID_ARGUMENT, "no node has a creator", [&] { uses(new_options(), path); });
     says(ZKLOCK_INVALID_ARGUMENT, "colon", [&] { new_options().digest("a:b", SECRET); });
     says(ZKLOCK_INVALID_ARGUMENT, "quotation mark", [&] { new_options().sasl("a\"b", SECRET); });
-    says(ZKLOCK_INVALID_ARGUMENT, "logs in as one user", [&] { uses(new_options().sasl("ann", SECRET).sasl("bob", SECRET), path); });
+    says(ZKLOCK_INVALID_ARGUMENT, "log in as only one user", [&] { uses(new_options().sasl("ann", SECRET).sasl("bob", SECRET), path); });
     /* Not with Ann's password: servers accept an unknown user with the password of the last known one. */
     says(ZKLOCK_REFUSED, "SASL for \"bob\": correct the user or the password", [&] { uses(new_options().sasl("bob", "no"), path); });
     says(ZKLOCK_INVALID_ARGUMENT, "entry 2 of the access list", [&] { new_options().access("world:anyone:r,sasl:billing"); });

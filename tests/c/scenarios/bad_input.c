@@ -88,7 +88,7 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     char sentence[512];
     zklock_client_free(freed);
     IS(zklock_mutex_new(freed, "/bad", NULL, &none), ZKLOCK_INVALID_HANDLE);
-    SAYS("the zklock_client has been freed: use it no more");
+    SAYS("the zklock_client has been freed: do not use it again");
     IS(zklock_acquire((zklock_lock *)hold, 0, &no_hold), ZKLOCK_INVALID_HANDLE);
     SAYS("a handle of another type than zklock_lock");
     IS(zklock_release((zklock_hold *)&on_stack), ZKLOCK_INVALID_HANDLE);

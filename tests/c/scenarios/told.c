@@ -109,7 +109,7 @@ static void stays_lost(zklock_hold *hold, zklock_reason reason) {
     OK(zklock_hold_state(hold, &state, &again));
     CHECK(state == ZKLOCK_STATE_LOST && again == reason);
     IS(zklock_release(hold), ZKLOCK_LOST);
-    SAYS("stop what it guarded");
+    SAYS("stop the work that it guarded");
     CHECK(valid_for(hold) == 0);
     CHECK(readable(descriptor, 0));
     IS(zklock_release(hold), ZKLOCK_NOT_HELD);

@@ -91,8 +91,8 @@ def test_a_login_by_sasl_is_right_or_refused_and_no_password_is_said(
         (zklock.Refused, lambda: zklock.Client(by_sasl, auth=zklock.Sasl("ann", SECRET + "?")).connect(), '"ann"'),
         (zklock.Refused, lambda: zklock.Client(by_sasl, auth=zklock.Sasl("bob", SECRET + "!")).connect(), "the user or"),
         (zklock.Refused, lambda: zklock.Client(by_sasl, auth=logins[1]).connect(), str(file)),
-        (zklock.Refused, lambda: zklock.Client(hosts, auth=logins[0]).connect(), "lets it in as nobody"),
-        (zklock.InvalidInput, lambda: zklock.Client(hosts, auth=[logins[0]] * 2), "as one user"),
+        (zklock.Refused, lambda: zklock.Client(hosts, auth=logins[0]).connect(), "lets it in without a user"),
+        (zklock.InvalidInput, lambda: zklock.Client(hosts, auth=[logins[0]] * 2), "as only one user"),
         (zklock.InvalidInput, lambda: zklock.Sasl("a\\b", SECRET), "backslash"),
     ):
         with pytest.raises(error) as caught:
@@ -113,7 +113,7 @@ def test_kerberos_is_refused_where_the_wheel_was_built_without_it() -> None:
 
 def test_what_cannot_be_is_refused_at_once() -> None:
     nobody = raises(zklock.InvalidInput, lambda: zklock.Client("zk1:2181", access="creator-all"))
-    nobody.says("nobody would be the creator")
+    nobody.says("no node has a creator")
     wrong = lambda: zklock.Client("zk1:2181", auth=ANN, access="closed")  # noqa: E731
     raises(zklock.InvalidInput, wrong).says('"open" or "creator-all" or "read-open"')
     for access, said in (

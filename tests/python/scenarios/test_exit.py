@@ -87,7 +87,7 @@ async def test_a_loss_is_raised_at_the_end_of_a_block(
 ) -> None:
     async for manager in blocks(face, zk, path):
         has_ended = False
-        with pytest.raises(zklock.LockLost, match="stop what it guarded") as caught:
+        with pytest.raises(zklock.LockLost, match="stop the work that it guarded") as caught:
             async with face.block(manager) as hold:
                 # If nobody knows of it yet, the release finds no node.
                 lose(ground, hold) if is_known else ground(f"delete {hold.node}")

@@ -47,7 +47,7 @@ def test_a_guarded_write_is_done_while_the_lock_is_held(
     late = hold.guarded().set_data(state, b"late")
     face(hold.release)
     raises(zklock.NotHeld, lambda: face(late.commit)).says(path)
-    raises(zklock.NotHeld, lambda: face(hold.confirm)).says("released before")
+    raises(zklock.NotHeld, lambda: face(hold.confirm)).says("already released")
     assert data(ground, state) == ""
 
 

@@ -28,7 +28,7 @@ async def test_an_inner_acquire_is_granted_at_once_and_only_the_last_release_fre
     # Any order is allowed, here the outer hold first.
     await face.make(outer.release)
     assert outer.state is zklock.HoldState.RELEASED and outer.valid_for() == 0
-    (await face.fails(zklock.NotHeld, outer.release)).says(path, "released before")
+    (await face.fails(zklock.NotHeld, outer.release)).says(path, "already released")
     for hold in inner:
         await face.make(hold.release)
     await face.make(lock.release)
@@ -73,7 +73,7 @@ async def test_what_only_oneself_can_release_is_not_waited_for(zk: zklock.Client
     async with face.block(face.of(zk).mutex(path, reentrant=True)) as hold:
         other = face.of(zk).mutex(path)
         for acquire in (other.acquire, lambda: other.acquire(timeout=SOON), other.hold, face.enter(other)):
-            (await face.fails(zklock.Deadlock, acquire)).says(path, "by a reentrant lock", "release that first")
+            (await face.fails(zklock.Deadlock, acquire)).says(path, "through a reentrant lock", "release that first")
         assert await face.make(other.acquire, blocking=False) is False
         assert hold.state is zklock.HoldState.HELD
 
@@ -88,7 +88,7 @@ async def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
     await face.elsewhere(hold.release)
     assert ground.children(path) == []
     following = await face.make(lock.hold, timeout=SOON)
-    (await face.fails(zklock.NotHeld, hold.release)).says("released before")
+    (await face.fails(zklock.NotHeld, hold.release)).says("already released")
     await face.fails(zklock.NotHeld, face.elsewhere, hold.release)
     await face.fails(zklock.NotHeld, hold.confirm)
     # The next hold is not affected.

@@ -85,7 +85,7 @@ def stays_lost(face: Face, hold: typing.Any, reason: zklock.LossReason) -> None:
     says_why(raises(zklock.LockLost, lambda: face(hold.confirm)).error)
     says_why(raises(zklock.LockLost, lambda: face(hold.guarded().commit)).error)
     assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
-    says_why(raises(zklock.LockLost, lambda: face(hold.release)).says(hold.path, "stop what it guarded").error)
+    says_why(raises(zklock.LockLost, lambda: face(hold.release)).says(hold.path, "stop the work that it guarded").error)
     assert hold.valid_for() == 0 and hold.lost.is_set()
     raises(zklock.NotHeld, lambda: face(hold.release))
 

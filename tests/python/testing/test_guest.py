@@ -49,7 +49,7 @@ for _ in range(20):
             try:
                 call()
             except zklock.ForkedError as error:
-                assert "only there it can be told what to do" in str(error)
+                assert "only that process can control it" in str(error)
             else:
                 status = number
         assert server.hosts in repr(server)

@@ -78,7 +78,7 @@ async fn servers_that_let_in_only_users_or_want_something_else_say_so_at_once() 
     let ensemble = closed("digest");
     let hosts = ensemble.connect_string();
     let error = soon(Client::connect(options(&hosts).connect_timeout(AGES))).await.unwrap_err();
-    says(&error, ErrorKind::Refused, &["only those who log in", "give the client credentials"]);
+    says(&error, ErrorKind::Refused, &["only accept clients that log in", "give the client credentials"]);
     let client = Client::connect(BOB.options(&hosts, Access::CreatorAll)).await.unwrap();
     soon(held(&client.mutex("/access-enforced").unwrap()).await.release()).await.unwrap();
     client.close().await;

@@ -111,7 +111,7 @@ async fn each_text_is_that_of_the_documentation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_lets_in_who_is_not_logged_in_is_named_at_once() {
-    let named = ["lets it in as nobody", "SASL for \"ann\"", "JAAS", "SASLAuthenticationProvider"];
+    let named = ["lets it in without a user", "SASL for \"ann\"", "JAAS", "SASLAuthenticationProvider"];
     let hosts = ground::shared().connect_string();
     refused(as_user(&hosts, ANN.sasl()).credentials(ANN.credentials()), &named).await;
     // Nor does a wrong password end in a session, where no login is required or servers are lenient.
@@ -120,7 +120,7 @@ async fn a_server_that_lets_in_who_is_not_logged_in_is_named_at_once() {
     refused(as_user(&open.connect_string(), NEW_ANN.sasl()), &wrong).await;
     let lenient = server(&[ANN]).property("zookeeper.allowSaslFailedClients=true").start();
     let hosts = lenient.connect_string();
-    refused(as_user(&hosts, NEW_ANN.sasl()), &["allowSaslFailedClients", "lets it in as nobody"]).await;
+    refused(as_user(&hosts, NEW_ANN.sasl()), &["allowSaslFailedClients", "lets it in without a user"]).await;
     assert!(Client::connect(as_user(&hosts, ANN.sasl())).await.is_ok());
 }
 
@@ -170,7 +170,7 @@ async fn a_server_that_would_go_on_with_it_as_nobody_is_named_and_the_session_is
     let hold = held(&client.mutex("/sasl-nobody").unwrap()).await;
     block_in_place(|| ensemble.server(0).set_sasl_users(&[(ANN.name, NEW_ANN.password)]));
     assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
-    let why = fails(&client, "as nobody").await;
+    let why = fails(&client, "without a user").await;
     says(&why, ErrorKind::Unreachable, &["SASL for \"ann\"", "allowSaslFailedClients"]);
 }
 

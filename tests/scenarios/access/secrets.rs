@@ -135,7 +135,7 @@ async fn no_password_for_sasl_is_said_by_anything() {
         "connection lost",
         "zookeeper_client",
         "the connection is refused",
-        "as nobody",
+        "without a user",
     ]);
     all.has_not_heard(&[ANN, NEW_ANN, BOB]);
 }

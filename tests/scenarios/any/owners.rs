@@ -24,7 +24,7 @@ async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
     refused(&[mutex.clone(), exclusive], &["an exclusive lock has no queue", "/any/input/e"]);
     let choice = client.any(std::slice::from_ref(&mutex)).unwrap();
     refused(&[client.mutex("/any/input/o").unwrap(), choice.clone()], &["is such a choice itself"]);
-    says(&client.all(&[choice]).unwrap_err(), ErrorKind::InvalidInput, &["any of several"]);
+    says(&client.all(&[choice]).unwrap_err(), ErrorKind::InvalidInput, &["a choice of several locks"]);
     let many: Vec<_> =
         (0..2000).map(|number| client.mutex(&format!("/any/many/{number}")).unwrap()).collect();
     refused(&many, &["too many to watch", "/any/many/0"]);

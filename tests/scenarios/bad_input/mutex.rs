@@ -116,7 +116,7 @@ fn a_connect_outside_of_a_runtime_is_an_error_and_no_panic() {
     let mut connect = std::pin::pin!(Client::connect(options(&shared().connect_string())));
     let polled = connect.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
     let std::task::Poll::Ready(Err(error)) = polled else { panic!("it waits") };
-    says(&error, ErrorKind::InvalidInput, &["within a tokio runtime", "zklock_core::blocking"]);
+    says(&error, ErrorKind::InvalidInput, &["inside a tokio runtime", "zklock_core::blocking"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

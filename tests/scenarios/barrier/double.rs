@@ -46,7 +46,7 @@ async fn nobody_begins_before_all_are_there_and_nobody_ends_before_all_are_done(
     soon(a).await.unwrap().unwrap();
     soon(b).await.unwrap().unwrap();
     is_empty(&operator, path);
-    says(&c.leave().await.unwrap_err(), ErrorKind::NotHeld, &[path, "has left before"]);
+    says(&c.leave().await.unwrap_err(), ErrorKind::NotHeld, &[path, "has already left"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -170,7 +170,7 @@ async fn one_side_that_speaks_tls_alone_is_told() {
     }
     for ensemble in [strict(), modern()] {
         let hosts = ensemble.tls_connect_string();
-        let telling = [hosts.as_str(), "speaks TLS alone", "connect with TLS"];
+        let telling = [hosts.as_str(), "only speaks TLS", "connect with TLS"];
         is_told_at_once(options(&hosts), &telling).await;
     }
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

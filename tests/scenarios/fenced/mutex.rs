@@ -79,7 +79,7 @@ async fn a_guarded_write_is_done_whole_or_not_at_all() {
     let lost = &format!("{other}/below");
     for (conflict, guarded, index, path) in [
         (
-            "does not have the version 7: it has been written to, or was created anew, so read it again",
+            "does not have the version 7: it has been written to, or was created again, so read it again",
             hold.guarded().create(&other, b"").set_data(&state, b"after", Some(7)),
             1,
             &state,

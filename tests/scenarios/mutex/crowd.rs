@@ -129,7 +129,7 @@ async fn permits_that_do_not_fit_into_one_request_are_refused_and_the_most_that_
         client.lock(&LockSpec::semaphore(&path, 256).unwrap().permits(256))
     };
     let error = semaphore(1700).unwrap_err();
-    says(&error, ErrorKind::InvalidInput, &["256 permits", "too much for one request", "ask for fewer"]);
+    says(&error, ErrorKind::InvalidInput, &["256 permits", "too many for one request", "ask for fewer"]);
     let hold = soon(semaphore(1680).unwrap().acquire()).await.unwrap();
     let enough = client.session_timeout().unwrap();
     tokio::time::sleep(enough).await;

@@ -124,7 +124,7 @@ async fn what_only_it_can_release_it_does_not_wait_for() {
     proxy.record();
     for timeout in [SOON, Duration::MAX] {
         let error = soon(lock.acquire_timeout(timeout)).await.unwrap_err();
-        says(&error, ErrorKind::Deadlock, &[path, "by a reentrant lock", "release that first"]);
+        says(&error, ErrorKind::Deadlock, &[path, "through a reentrant lock", "release that first"]);
         assert!(!error.to_string().contains("make"), "{error}");
     }
     assert!(soon(lock.try_acquire()).await.unwrap().is_none());

@@ -98,7 +98,7 @@ impl Doctor {
             Err(error) => {
                 let advice = match error.kind() {
                     ErrorKind::Refused => "give this user the rights that docs/securing.md lists for a mutex",
-                    ErrorKind::Timeout => "give a path that nobody uses",
+                    ErrorKind::Timeout => "give a path that is not in use",
                     _ => "see what the servers' logs say",
                 };
                 return findings.add(Finding::bad("rights", error, advice));
@@ -202,9 +202,9 @@ fn granted_timeout(granted: Duration, asked: Duration) -> Finding {
         return Finding::good("session", format!("timeout {}, as asked for", duration::short(granted)));
     }
     let (limit, effect) = if granted > asked {
-        ("minSessionTimeout", "after a crash a lock is free only that much later")
+        ("minSessionTimeout", "after a crash, a lock is only free when that time is over")
     } else {
-        ("maxSessionTimeout", "locks are lost on shorter network troubles")
+        ("maxSessionTimeout", "locks are lost in shorter network outages")
     };
     Finding::warning("session", text, format!("{effect}; the limit is tickTime or {limit} in zoo.cfg"))
 }
@@ -227,7 +227,8 @@ fn clock(before: SystemTime, created: SystemTime, after: SystemTime) -> Finding 
     let apart = outside(created, before).max(outside(after, created));
     let text = format!("the servers' and this machine's differ by {}", duration::short(apart));
     if apart > APART {
-        let advice = "locks do not mind, but the ages that `zklock ls` shows are wrong by that: see to NTP";
+        let advice = "this does not matter to locks, but the ages that `zklock ls` shows are wrong by that: \
+                      check NTP";
         Finding::warning("clocks", text, advice)
     } else {
         Finding::good("clocks", text)
@@ -239,7 +240,7 @@ fn writes(mut times: Vec<Duration>) -> Finding {
     let (median, slowest) = (times[times.len() / 2], times[times.len() - 1]);
     let text = format!("a write takes {median:.1?}, the slowest of {WRITES} took {slowest:.1?}");
     if median > SLOW {
-        let advice = "each lock takes two: see to the disks of the servers' dataLogDir, and to the network";
+        let advice = "each lock takes two: check the disks of the servers' dataLogDir, and the network";
         Finding::warning("writes", text, advice)
     } else {
         Finding::good("writes", text)

@@ -137,7 +137,7 @@ impl Revoke {
             asked.extend(lock.revoke().await?.iter().map(|contender| Entry::of(*way, contender)));
         }
         refuse_nobody(&asked, format!("nobody holds {}", self.path))?;
-        tell(self.json, "was asked to let the lock go", &asked)
+        tell(self.json, "was asked to release the lock", &asked)
     }
 }
 
@@ -149,14 +149,14 @@ impl Consent {
         }
         if !io::stdin().is_terminal() {
             return Err(Failure::usage(
-                "nobody can be asked here, without a terminal: say --yes if you are certain",
+                "there is no terminal on which to ask: give --yes if you are certain",
             ));
         }
         let mut errors = io::stderr();
         for entry in entries {
             let _ = writeln!(errors, "{question} {}", entry.description());
         }
-        let _ = write!(errors, "They may not have stopped what they do. Go on? [y/N] ");
+        let _ = write!(errors, "They may still be working. Go on? [y/N] ");
         let mut answer = String::new();
         io::stdin().lock().read_line(&mut answer)?;
         match answer.trim().to_lowercase().as_str() {
@@ -166,7 +166,7 @@ impl Consent {
     }
 
     fn tell(&self, what: &str, entries: &[Entry]) -> Result<(), Failure> {
-        refuse_nobody(entries, "nothing was done: it was gone already".to_owned())?;
+        refuse_nobody(entries, "nothing was done: it no longer existed".to_owned())?;
         tell(self.json, what, entries)
     }
 }

@@ -68,7 +68,8 @@ pub(crate) fn ask(hold: &str, question: Question) -> Result<Answer, Failure> {
     let gone = || {
         Failure::new(
             Exit::Lost,
-            "the lock is not held: it was released, or the process that held it was ended (`zklock acquire` gets it anew)",
+            "the lock is not held: it was released, or the process that held it was ended (`zklock acquire` \
+             acquires it again)",
         )
     };
     let mut socket = UnixStream::connect_addr(&address).map_err(|_| gone())?;

@@ -112,7 +112,7 @@ fn a_wrong_authority_is_named() {
 fn a_wrong_name_of_a_host_is_named() {
     // Another way to write 127.0.0.1, which is in no certificate.
     let hosts = closed().tls_connect_string().replace("127.0.0.1", "0x7f000001");
-    let parts = ["a certificate for another name", "localhost", "use a name that it is for"];
+    let parts = ["a certificate for another name", "localhost", "use a name that the certificate is for"];
     says(&[("ZKLOCK_HOSTS", hosts.into())], 123, &parts);
 }
 
@@ -127,7 +127,8 @@ fn a_wrong_password_is_named() {
 
 #[test]
 fn a_login_that_is_missing_is_named() {
-    let parts = ["let in only those who log in: give the client credentials", "ZKLOCK_SASL or --sasl-file"];
+    let parts =
+        ["only accept clients that log in: give the client credentials", "ZKLOCK_SASL or --sasl-file"];
     says(&[("ZKLOCK_SASL", "".into())], 125, &parts);
 }
 
@@ -149,7 +150,7 @@ fn a_port_that_is_for_the_other_kind_of_connection_is_named() {
     let parts = ["does not speak TLS: give the port that does (secureClientPort in zoo.cfg)"];
     says(&[("ZKLOCK_HOSTS", closed().connect_string().into())], 123, &parts);
     let plain = ["ZKLOCK_CA", "ZKLOCK_CERT", "ZKLOCK_KEY"].map(|name| (name, "".into()));
-    says(&plain, 123, &["speaks TLS alone: connect with TLS", "--tls, --ca"]);
+    says(&plain, 123, &["only speaks TLS: connect with TLS", "--tls, --ca"]);
 }
 
 #[test]

@@ -30,10 +30,7 @@ fn break_asks_on_a_terminal_and_refuses_without_one() {
     holder.line();
     let ended = output(zklock_there().args(["break", &path]));
     assert_eq!(ended.code, Some(64));
-    assert_eq!(
-        ended.errors,
-        "zklock: nobody can be asked here, without a terminal: say --yes if you are certain\n"
-    );
+    assert_eq!(ended.errors, "zklock: there is no terminal on which to ask: give --yes if you are certain\n");
     let ask = || {
         let mut command = zklock_there();
         command.args(["break", &path]);
@@ -82,7 +79,7 @@ fn revoke_asks_and_takes_nothing() {
     holder.line();
     let ended = output(zklock_there().args(["revoke", &path]));
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
-    assert_eq!(plain(&ended.out), "db7/1 (session SESSION, since TIME) was asked to let the lock go");
+    assert_eq!(plain(&ended.out), "db7/1 (session SESSION, since TIME) was asked to release the lock");
     let node = format!("{path}/{}", operator.children(&path)[0]);
     assert!(operator.data(&node).starts_with(b"__REVOKE__"));
     holder.write("\n");
@@ -100,8 +97,8 @@ fn a_holder_that_was_asked_keeps_its_name() {
         let holder = contender("db7/1", kind, &lock);
         holder.line();
         let revoke = || plain(&output(zklock_there().args(["revoke", &path])).out);
-        assert_eq!(revoke(), "db7/1 (session SESSION, since TIME) was asked to let the lock go", "{kind}");
-        assert_eq!(revoke(), "db7/1 (session SESSION, since TIME) was asked to let the lock go", "{kind}");
+        assert_eq!(revoke(), "db7/1 (session SESSION, since TIME) was asked to release the lock", "{kind}");
+        assert_eq!(revoke(), "db7/1 (session SESSION, since TIME) was asked to release the lock", "{kind}");
         let shown = output(zklock_there().args(["ls", &path])).out;
         assert!(shown.contains("holds  db7/1 "), "{kind}: {shown}");
         let evicted = output(zklock_there().args(["evict", "--yes", &path, "db7/1"]));

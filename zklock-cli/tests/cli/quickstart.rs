@@ -25,7 +25,7 @@ D holds the lock, token d; nobody waits
 D writes with token d: accepted
 C wakes up
 C writes with token c: REFUSED, d has written
-C is told: the hold of /zklock-quickstart is lost: its session expired; stop what it guarded, others may hold the lock
+C learns: the hold of /zklock-quickstart is lost: its session expired; stop the work that it guarded, others may hold the lock
 D writes with token d: accepted
 D releases the lock
 done: one holder at a time, in the order of the queue, and the late write did no harm

@@ -30,14 +30,14 @@ crate::listed! {
         SessionExpired,
         /// The hold's node was deleted, by an operator for example.
         NodeDeleted,
-        /// The ensemble could not confirm the hold in time, so others may hold the lock by now.
+        /// The ensemble did not confirm the hold in time, so others may hold the lock by now.
         LeaseLapsed,
         /// The client was closed, or the program has closed its descriptors.
         ClientClosed,
-        /// The client closed the session to get rid of a node that it may not delete. Give the client that right.
+        /// The client closed the session to remove a node that it may not delete. Give the client that right.
         SessionClosed,
-        /// A contender that cannot see the hold came into the queue, so both may hold the lock. Let both sides use the
-        /// same dialect and the same kind of lock.
+        /// A contender that cannot see the hold came into the queue, so both may hold the lock. Make both sides use
+        /// the same dialect and the same kind of lock.
         ForeignContender,
         /// This process was forked from the holder, which still has the hold.
         Forked,
@@ -49,12 +49,10 @@ impl fmt::Display for LossReason {
         f.write_str(match self {
             Self::SessionExpired => "its session expired",
             Self::NodeDeleted => "its node was deleted",
-            Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
+            Self::LeaseLapsed => "its lease lapsed before the ensemble answered again",
             Self::ClientClosed => "its client was closed",
-            Self::SessionClosed => {
-                "its session was closed, to be rid of a node that the client may not delete"
-            }
-            Self::ForeignContender => "a contender came that cannot see it, and may hold as well",
+            Self::SessionClosed => "its session was closed to remove a node that the client may not delete",
+            Self::ForeignContender => "a contender that cannot see it came, and may hold the lock too",
             Self::Forked => "it belongs to the process from which this one was forked",
         })
     }

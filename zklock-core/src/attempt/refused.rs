@@ -10,27 +10,28 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
         Refusal::ForeignContender(name) if Name::is_of_several_locks(&name) => (
             ErrorKind::ForeignContender,
             format!(
-                "the node {path} has the contender {name}, of a program that keeps several locks under one node, those \
-                 that want the same one having the same name; it cannot see contenders like ours, nor ours which of \
-                 them are its rivals: both could hold at once; give the lock a node of its own for all its users, or \
-                 tell the lock to go ahead if those contenders have nothing to do with it"
+                "the node {path} has the contender {name}, of a program that keeps several locks under one \
+                 node; it cannot see contenders like ours, and ours cannot see which of its contenders want \
+                 the same lock, so both could hold at once; give the lock a node of its own for all its \
+                 users, or tell the lock to go ahead if those contenders have nothing to do with it"
             ),
         ),
         Refusal::ForeignContender(name) if Name::is_unknown(&name) => (
             ErrorKind::ForeignContender,
             format!(
-                "the lock {path} has the contender {name}: it ends with a sequence number, as the contenders of home-made \
-                 locks do, and is of no library that zklock knows; neither side sees the other, so both could hold at \
-                 once; give the lock a path of its own for all its users, or tell the lock to go ahead, without waiting \
-                 for {name}, if that has nothing to do with it"
+                "the lock {path} has the contender {name}: it ends with a sequence number, like the \
+                 contenders of home-made locks, and is not of a library that zklock knows; neither side sees \
+                 the other, so both could hold at once; give the lock a path of its own for all its users, or \
+                 tell the lock to go ahead, without waiting for {name}, if that has nothing to do with it"
             ),
         ),
         Refusal::ForeignContender(name) => (
             ErrorKind::ForeignContender,
             format!(
-                "the lock {path} has the contender {name}, which cannot see contenders like ours: both could hold at once; \
-                 let both sides use one dialect and one kind of lock (kazoo: Lock(..., extra_lock_patterns=[\"-lock-\"]), \
-                 and its Semaphore at another path), or tell the lock to go ahead if it is certain that they see ours"
+                "the lock {path} has the contender {name}, which cannot see contenders like ours: both could \
+                 hold at once; make both sides use one dialect and one kind of lock (kazoo: Lock(..., \
+                 extra_lock_patterns=[\"-lock-\"]), and its Semaphore at another path), or tell the lock to \
+                 go ahead if it is certain that they see ours"
             ),
         ),
         Refusal::NotOurs(name) => (
@@ -40,7 +41,7 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
         Refusal::WriterGone => (
             ErrorKind::Lost(loss.unwrap_or(LossReason::NodeDeleted)),
             format!(
-                "the read side of {path} cannot be taken, because the write side that it was to be taken within is lost"
+                "the read side of {path} cannot be acquired, because the hold of the write side around it is lost"
             ),
         ),
         Refusal::NoParent => (
@@ -50,8 +51,9 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
         Refusal::UsedUp(directory) => (
             ErrorKind::Refused,
             format!(
-                "the sequence numbers of {directory} are used up, after 2³¹ contenders: names repeat there, and two \
-                 could hold the lock {path}; delete that node when nobody uses the lock, it is created anew then"
+                "the sequence numbers of {directory} are used up, after 2³¹ contenders: names repeat there, \
+                 and two could hold the lock {path}; delete that node while the lock is not in use, and it is \
+                 created again"
             ),
         ),
         Refusal::NoRoot => (
@@ -80,8 +82,8 @@ pub(super) fn deadlock(path: &str, wanted: Role, held: Role) -> Error {
              acquire the write side and read again what may have changed"
         ),
         _ => format!(
-            "this thread or task holds {path} by a reentrant lock, which nobody else can release, so it would wait for \
-             itself: release that first"
+            "this thread or task holds {path} through a reentrant lock, and only it can release that hold, \
+             so it would wait for itself: release that first"
         ),
     };
     Error::new(ErrorKind::Deadlock, message)

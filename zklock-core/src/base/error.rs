@@ -154,7 +154,7 @@ impl Error {
         let Conflict { index, path } = &conflict;
         let number = index + 1;
         let message = format!(
-            "the guarded write number {number}, of {path}, was refused, nothing was written: {problem}"
+            "the guarded write number {number}, of {path}, was refused, and nothing was written: {problem}"
         );
         Self { conflict: Some(Box::new(conflict)), ..Self::new(ErrorKind::Conflict, message) }
     }
@@ -172,8 +172,9 @@ impl Error {
     }
 
     pub(crate) fn lost(reason: LossReason, path: &str) -> Self {
-        let message =
-            format!("the hold of {path} is lost: {reason}; stop what it guarded, others may hold the lock");
+        let message = format!(
+            "the hold of {path} is lost: {reason}; stop the work that it guarded, others may hold the lock"
+        );
         Self::new(ErrorKind::Lost(reason), message)
     }
 

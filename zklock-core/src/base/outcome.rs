@@ -16,13 +16,13 @@ listed! {
     pub enum AcquireOutcome {
         /// It got a hold.
         Granted,
-        /// Somebody else had the lock, and the call was not meant to wait.
+        /// Others had the lock, and the call tried only once.
         Busy,
-        /// Others had the lock for as long as the call was willing to wait.
+        /// Others had the lock until the call's timeout.
         TimedOut,
         /// It failed with any other error.
         Failed,
-        /// The caller went away, or was interrupted.
+        /// The caller gave up, or was interrupted.
         Cancelled,
     }
 }

@@ -92,7 +92,7 @@ impl Client {
     pub async fn connect(options: ClientOptions) -> Result<Self, Error> {
         let Ok(runtime) = runtime::Handle::try_current() else {
             let message =
-                "a client is connected within a tokio runtime; without one, use zklock_core::blocking";
+                "a client connects inside a tokio runtime: call this in one, or use zklock_core::blocking";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         };
         let client = Self::unopened(options, runtime)?;
@@ -206,8 +206,8 @@ impl Client {
             ));
         };
         session.key().await.ok_or_else(|| {
-            let message = "the key of the session cannot be had: the session has just ended, or the machine has no working \
-                           loopback interface";
+            let message = "there is no key of the session: the session has just ended, or the machine has no \
+                           working loopback interface";
             Error::new(ErrorKind::Unreachable, message)
         })
     }
@@ -270,8 +270,8 @@ impl Client {
         self.state_since_opened().unwrap_or(ConnectionState::Closed)
     }
 
-    /// Follows the state of the connection, for example to pause work during an outage, or to drop whatever
-    /// depended on the session.
+    /// Follows the state of the connection. Use it to pause work during an outage, or to drop what belonged
+    /// to a lost session.
     ///
     /// To guard work that needs a hold, watch the hold itself: [`Hold::lost`](crate::Hold::lost) also reports a
     /// deleted node, and [`Hold::valid_for`](crate::Hold::valid_for) says how long you may rely on it.
@@ -296,7 +296,7 @@ impl Client {
     }
 
     /// Closes the session, which frees every lock that this client and its clones hold. Returns when the ensemble
-    /// has confirmed that, or after a second.
+    /// has confirmed that, or after a second at the latest.
     ///
     /// Its holds are then lost, and waits end with [`ErrorKind::Closed`]. Closing twice is not an error.
     ///

@@ -420,7 +420,7 @@ impl Lock {
     /// Returns the likely reason why a wait failed.
     fn trouble(&self, owner: Owner, ticket: &Ticket) -> String {
         if self.is_own(owner) {
-            return "this thread or task holds it itself, and nobody has released that hold".to_owned();
+            return "this thread or task holds it itself, and that hold was not released".to_owned();
         }
         if ticket.is_behind_others() && !self.is_silent(ticket) && self.pool().slot().is_connected() {
             let seen = self.queue.in_the_way(ticket).map(|seen| format!(": {seen}"));

@@ -177,7 +177,7 @@ impl Member {
     ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
         let path = self.path.clone();
         let Some(leave_tx) = lock_ignoring_poison(&self.leave_tx).take() else {
-            let message = format!("this member of the barrier {path} has left before");
+            let message = format!("this member of the barrier {path} has already left");
             return Err(Error::new(ErrorKind::NotHeld, message));
         };
         let (answer, receiver) = oneshot::channel();
@@ -285,7 +285,7 @@ pub(super) fn late(pool: &Pool, wait: Wait) -> ErrorKind {
 
 pub(super) fn lost(reason: LossReason, path: &str) -> Error {
     let message =
-        format!("the member of the barrier {path} is lost: {reason}; the others take it to have left");
+        format!("the member of the barrier {path} is lost: {reason}; the others consider it to have left");
     Error::new(ErrorKind::Lost(reason), message)
 }
 

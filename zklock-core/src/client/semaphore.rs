@@ -35,7 +35,7 @@ pub(crate) fn permits(path: &str, count: u32, limit: u32, limit_at: Option<&str>
         Some(limit_at) => check_lock_path(limit_at)?,
         None if count > limit => {
             let problem =
-                format!("{count} permits of {limit} would never be there: raise the limit, or ask for fewer");
+                format!("{count} permits of {limit} can never be free: raise the limit, or ask for fewer");
             return Err(invalid(path, &problem));
         }
         None => {}
@@ -50,7 +50,7 @@ pub(crate) fn queue(path: &str) -> String {
 }
 
 pub(crate) fn not_reentrant(path: &str) -> Error {
-    invalid(path, "a permit belongs to nobody, so a semaphore is not reentrant")
+    invalid(path, "a permit does not belong to a thread or task, so a semaphore is not reentrant")
 }
 
 /// Checks whether a client with these options can take these permits, with their data, in one request.
@@ -63,8 +63,8 @@ pub(crate) fn check_fits(permits: &Permits, client: &ClientOptions) -> Result<()
         return Ok(());
     }
     let problem = format!(
-        "{count} permits at a path of this length are too much for one request: ask for fewer, or shorten the path, \
-         the chroot, the identity or the access list"
+        "{count} permits at a path of this length are too many for one request: ask for fewer, or shorten \
+         the path, the chroot, the identity or the access list"
     );
     Err(invalid(path, &problem))
 }

@@ -708,10 +708,10 @@ impl LockSpec {
             }
             Kind::All(members) => Self::claims_of_set(&self.path, members),
             Kind::Any(_) if self.reentrant => {
-                Err(self.invalid("a choice of locks is not reentrant: its locks may be, one by one"))
+                Err(self.invalid("a choice of locks is not reentrant: make its locks reentrant instead"))
             }
             Kind::Any(_) if (self.foreign, self.watching) != (Foreign::default(), Watching::default()) => {
-                Err(self.invalid("a choice of locks has no such option: give it to its locks, one by one"))
+                Err(self.invalid("a choice of locks has no such option: set it on its locks instead"))
             }
             Kind::Any(members) => Self::claims_of_choice(&self.path, members),
         }
@@ -719,7 +719,10 @@ impl LockSpec {
 
     fn claims_of_set(path: &str, members: &[Self]) -> Result<Vec<Claim>, Error> {
         if members.iter().any(|member| member.alternatives().is_some()) {
-            return Err(all::invalid(path, "one of them is any of several: acquire that by itself"));
+            return Err(all::invalid(
+                path,
+                "one of them is a choice of several locks: acquire that one alone",
+            ));
         }
         let claims = members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?;
         all::join(path, claims.concat())
@@ -774,7 +777,7 @@ impl LockSpec {
 #[doc(hidden)]
 pub fn check_local_turns(turns: u32) -> Result<(), Error> {
     if turns == 0 {
-        let message = "local_turns is 0: the holder itself has one, so the least is 1";
+        let message = "local_turns is 0: give 1 or more, because the holder itself has one turn";
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
     Ok(())
@@ -861,8 +864,9 @@ mod tests {
         assert_eq!(
             reentrant,
             [
-                "semaphore of 5: the semaphore /a: a permit belongs to nobody, so a semaphore is not reentrant",
-                "any: the lock /a, /other: a choice of locks is not reentrant: its locks may be, one by one"
+                "semaphore of 5: the semaphore /a: a permit does not belong to a thread or task, so a \
+                 semaphore is not reentrant",
+                "any: the lock /a, /other: a choice of locks is not reentrant: make its locks reentrant instead"
             ]
         );
         let permits = refusals(|spec| spec.permits(2));

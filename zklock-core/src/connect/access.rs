@@ -108,7 +108,7 @@ impl Access {
     pub fn list(entries: impl IntoIterator<Item = AccessEntry>) -> Result<Self, Error> {
         let entries: Arc<[AccessEntry]> = entries.into_iter().collect();
         if entries.is_empty() {
-            return Err(invalid("the access list is empty: name somebody who may use the nodes"));
+            return Err(invalid("the access list is empty: name at least one user of the nodes"));
         }
         let list = Self::List(AccessList(entries));
         if list.bytes() > LONGEST_LIST {

@@ -411,9 +411,9 @@ fn read(scheme: Scheme, path: &Path) -> Result<Vec<Login>, String> {
     let logins: Result<Vec<_>, _> = lines.map(|line| Login::parse(scheme, line)).collect();
     match logins {
         Ok(logins) if logins.is_empty() => Err(about("it is empty")),
-        Ok(logins) if logins.len() > 1 && scheme == Scheme::Sasl => {
-            Err(about("it has several lines, and by SASL a client logs in as one user: leave one"))
-        }
+        Ok(logins) if logins.len() > 1 && scheme == Scheme::Sasl => Err(about(
+            "it has several lines, but a client can log in as only one user by SASL: keep one of them",
+        )),
         logins => logins.map_err(about),
     }
 }

@@ -48,8 +48,9 @@ impl Kerberos {
                 |letter: char| letter.is_whitespace() || letter.is_control() || "@/\\".contains(letter);
             if name.is_empty() || name.contains(is_odd) {
                 let message = format!(
-                    "Kerberos: {name:?} is no {what}: of the servers' principal zookeeper/zk1.example.com@EXAMPLE.COM the \
-                     service is zookeeper, and the host zk1.example.com"
+                    "Kerberos: {name:?} is no {what}: in the servers' principal \
+                     zookeeper/zk1.example.com@EXAMPLE.COM, the service is zookeeper, and the host is \
+                     zk1.example.com"
                 );
                 return Err(Error::new(ErrorKind::InvalidInput, message));
             }

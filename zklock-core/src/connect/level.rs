@@ -71,8 +71,8 @@ impl Newer {
             }
         };
         format!(
-            "{what} needs ZooKeeper 3.5 or later, and the servers are of version 3.4, or know no more than that: {instead}, or \
-             upgrade them"
+            "{what} needs ZooKeeper 3.5 or later, and the servers are of version 3.4, or support no more \
+             than that: {instead}, or upgrade them"
         )
     }
 }

@@ -261,8 +261,8 @@ impl ClientOptions {
 
     /// Sets the version of the servers, such as 3 and 4 for 3.4.14. During an upgrade of the ensemble, give the oldest
     /// version. It only matters whether they are older than 3.5, which has every feature. Default: the client asks the
-    /// first server of each session, with the command `srvr`. It takes a server that may not answer (see
-    /// `4lw.commands.whitelist`), or that uses TLS, for 3.5 or later.
+    /// first server of each session, with the command `srvr`. If a server may not answer it (see
+    /// `4lw.commands.whitelist`), or uses TLS, the client assumes 3.5 or later.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl ClientOptions {
     pub fn server_version(mut self, major: u32, minor: u32) -> Result<Self, Error> {
         let level = ServerLevel::of(major, minor).ok_or_else(|| {
             let message =
-                format!("servers of version {major}.{minor} cannot be used: 3.4 is the oldest that can");
+                format!("servers of version {major}.{minor} are too old: zklock needs 3.4 or later");
             Error::new(ErrorKind::InvalidInput, message)
         })?;
         self.server_level = Some(level);
@@ -453,13 +453,13 @@ impl ClientOptions {
                 named => named.to_string(),
             };
             let message = format!(
-                "the access {access}: without credentials nobody would be the creator: log in, or leave it open"
+                "the access {access}: without credentials, no node has a creator: log in, or leave it open"
             );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         if self.credentials.iter().filter(|credentials| credentials.is_sasl()).count() > 1 {
-            let message =
-                "several credentials are for SASL, and by SASL a client logs in as one user: leave one";
+            let message = "several credentials are for SASL, but a client can log in as only one user by \
+                           SASL: keep one of them";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         if self.connect_timeout.is_zero() {

@@ -85,8 +85,9 @@ impl Hosts {
         let chroot = if chroot == "/" { "" } else { chroot };
         if chroot.contains(',') {
             let message = format!(
-                "the hosts {text:?}: a chroot comes once, after the last host, such as zk1:2181,zk2:2181/apps; one with a \
-                 comma in its name is set as an option of its own"
+                "the hosts {text:?}: write the chroot once, after the last host, such as \
+                 zk1:2181,zk2:2181/apps; if it has a comma in its name, set it with the option for the \
+                 chroot"
             );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }

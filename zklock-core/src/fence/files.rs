@@ -28,7 +28,7 @@ const FENCE: &str = ".zklock-fence";
 ///
 /// # Errors
 ///
-/// * [`ErrorKind::StaleToken`] if a later holder has written: stop;
+/// * [`ErrorKind::StaleToken`] if a later holder has written: stop the work;
 /// * [`ErrorKind::OtherEnsemble`] if the folder keeps the token of another ensemble. The message says how to go on;
 /// * [`ErrorKind::InvalidInput`] if the folder is fenced under another name, if `target` does not name a file in a folder, or
 ///   if `staged` is not a regular file or is the target itself;
@@ -66,7 +66,7 @@ pub fn publish(stamp: &Stamp, staged: &Path, target: &Path) -> Result<(), Error>
     let ready = staged.symlink_metadata().map_err(at(staged))?;
     let is_staged = |other: &Metadata| (other.dev(), other.ino()) == (ready.dev(), ready.ino());
     if !ready.is_file() {
-        return wrong(staged, "is no regular file");
+        return wrong(staged, "is not a regular file");
     }
     if target.symlink_metadata().is_ok_and(|target| is_staged(&target)) {
         return wrong(staged, "is in place already, so no fence has seen it: write to another file");
@@ -127,7 +127,8 @@ fn compare(stamp: &Stamp, line: &str, fence: &Path) -> Result<(), Error> {
     let fence = fence.display();
     let Some((ensemble, written, name)) = parsed(line) else {
         let message = format!(
-            "{fence} is damaged, as when the machine stops while it is written: if no earlier holder can still write, delete it"
+            "{fence} is damaged, for example because the machine stopped while it was written: if no earlier \
+             holder can still write, delete it"
         );
         return Err(Error::new(ErrorKind::Refused, message));
     };

@@ -72,10 +72,10 @@ impl Stamp {
             && ensemble.bytes().all(|byte| byte.is_ascii_graphic());
         let problem = match () {
             () if !is_name => {
-                format!("{name:?} names no fence: 1 to {LONGEST_NAME} characters in one line do")
+                format!("{name:?} names no fence: 1 to {LONGEST_NAME} characters in one line are allowed")
             }
-            () if !is_ensemble => format!("{ensemble:?} is no identity of an ensemble"),
-            () if i64::try_from(token).is_err() => format!("{token} is no token of ZooKeeper"),
+            () if !is_ensemble => format!("{ensemble:?} is not the identity of an ensemble"),
+            () if i64::try_from(token).is_err() => format!("{token} is not a token of ZooKeeper"),
             () => return Ok(Self { name: name.into(), ensemble: ensemble.into(), token }),
         };
         Err(Error::new(ErrorKind::InvalidInput, problem))

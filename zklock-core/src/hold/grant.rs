@@ -270,8 +270,8 @@ impl Grant {
                     format!("no server has confirmed that, so the lock is free {}", self.later())
                 };
                 let message = format!(
-                    "the ensemble refused to delete {node}: {why}; {free}, and what else the client held in that session \
-                     is lost; give the client that right"
+                    "the ensemble refused to delete {node}: {why}; {free}, and all other holds of that \
+                     session are lost; give the client that right"
                 );
                 Err(Error::new(ErrorKind::Refused, message))
             }
@@ -280,13 +280,13 @@ impl Grant {
     }
 
     pub(super) fn not_held(&self) -> Error {
-        Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path()))
+        Error::new(ErrorKind::NotHeld, format!("this hold of {} was already released", self.path()))
     }
 
     /// Returns when the lock becomes free after its session was given up.
     fn later(&self) -> String {
         format!(
-            "when the ensemble ends the session, which it does {:?} after it last heard of it",
+            "when the ensemble ends the session, {:?} after it last heard from the client",
             self.session().timeout()
         )
     }
@@ -295,8 +295,8 @@ impl Grant {
     pub(super) fn unconfirmed(&self) -> Error {
         let why = self.session().trouble().unwrap_or_else(|| "no server answers".to_owned());
         let message = format!(
-            "the release of {} cannot be confirmed, since its session can get no connection any more: {why}; the lock is \
-             free {}",
+            "the release of {} cannot be confirmed, because its session can no longer connect: {why}; the \
+             lock is free {}",
             self.path(),
             self.later(),
         );

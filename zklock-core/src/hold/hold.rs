@@ -247,8 +247,9 @@ impl Hold {
         let (path, longest) = (self.path(), longest(timeout));
         if needs > longest {
             let message = format!(
-                "no hold of {path} is ever certain for {needs:?}: with a session timeout of {timeout:?} a lease is {longest:?} at \
-                 most; do it in smaller parts, or ask for a longer session timeout"
+                "no hold of {path} is ever certain for {needs:?}: with a session timeout of {timeout:?}, a \
+                 lease is {longest:?} at most; do the work in smaller parts, or ask for a longer session \
+                 timeout"
             );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
@@ -346,8 +347,8 @@ impl Hold {
         self.notice().come().await
     }
 
-    /// Returns whether another contender is known to wait for what this hold has, or to have asked for it. It does not
-    /// wait for the servers: the first call starts looking in the background. See [`wanted`](Self::wanted).
+    /// Returns whether another contender is known to wait for what this hold has, or to have asked for its release. It
+    /// does not wait for the servers: the first call starts looking in the background. See [`wanted`](Self::wanted).
     ///
     /// # Examples
     ///

@@ -106,7 +106,7 @@ impl Lock {
     ///
     /// All nodes of an [exclusive](crate::Client::exclusive) lock have the same path. So this evicts the present holder, which
     /// may not be the one that you saw. [`break_lock`](Self::break_lock) evicts only the holders that it returns. The node's
-    /// companion is deleted with it. Otherwise a holder that is just releasing the lock could delete the node of the next
+    /// companion is deleted with it. Otherwise, a holder that is just releasing the lock could delete the node of the next
     /// holder.
     ///
     /// # Errors
@@ -231,7 +231,7 @@ impl Lock {
     async fn ask_to_let_go(&self, holder: &QueuedContender) -> Result<bool, Error> {
         let (node, tried): (&Arc<str>, _) = (&holder.node.as_str().into(), &AtomicBool::new(false));
         let (directory, czxid) = (&self.claims()[0].directory, holder.token.czxid());
-        self.ask("a holder could not be asked to let it go", |session| async move {
+        self.ask("a holder could not be asked to release it", |session| async move {
             let mut companion = None;
             if self.name_is_reused() {
                 // The next holder's node has the same path. So the companion of the one that was seen guards the write. On

@@ -58,12 +58,12 @@ fn text(clients: &[(String, &Stats)]) -> String {
     let (wait, hold) =
         ("From a call that acquires a lock to its hold.", "From a grant to its release or loss.");
     page.family("sessions_total", "Sessions opened.", |stats| [plain(stats.sessions)]);
-    let reconnects = "Connections attached to a session after the one before had broken.";
+    let reconnects = "New connections of a session whose previous connection broke.";
     page.family("reconnects_total", reconnects, |stats| [plain(stats.reconnects)]);
     page.family("acquires_total", acquires, |stats| by_outcome("", |outcome| stats.acquires(outcome)));
     page.family("grants_total", "Locks granted.", |stats| [plain(stats.grants)]);
     page.family("losses_total", losses, |stats| by_reason("", |reason| stats.losses_by(reason)));
-    let owed = "Nodes that nobody wants any more and that are being deleted.";
+    let owed = "Nodes that are no longer needed and are being deleted.";
     page.family("cleanups_owed", owed, |stats| [plain(stats.owed)]);
     page.family("acquire_wait_seconds", wait, |stats| [plain(stats.acquire_wait)]);
     page.family("hold_seconds", hold, |stats| [plain(stats.hold_time)]);

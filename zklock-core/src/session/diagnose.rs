@@ -93,12 +93,12 @@ async fn all_for_others(options: &ClientOptions) -> Option<Error> {
     let servers = servers.join(", ");
     let message = match is_tls {
         true => format!(
-            "no session can be opened: what answers at {servers} does not speak TLS: give the port that does \
+            "no session can be opened: the server at {servers} does not speak TLS: give the port that does \
              (secureClientPort in zoo.cfg), or connect without TLS"
         ),
         false => format!(
-            "no session can be opened: what answers at {servers} speaks TLS alone: connect with TLS, or give the port \
-             without it (clientPort in zoo.cfg)"
+            "no session can be opened: the server at {servers} only speaks TLS: connect with TLS, or give \
+             the port without it (clientPort in zoo.cfg)"
         ),
     };
     Some(Error::new(ErrorKind::Unreachable, message))
@@ -145,8 +145,8 @@ async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadli
                        ensemble a leader?"
             .to_owned();
     if options.credentials.iter().any(Credentials::is_kerberos) {
-        finding += " (servers that log in by passwords alone end a login by Kerberos like that, and before 3.6 each one that they \
-                    refuse)";
+        finding += " (servers that only accept logins by password end a login by Kerberos like this, and \
+                    servers before 3.6 end every refused login like this)";
     } else if options.credentials.iter().any(Credentials::is_sasl) {
         finding += " (servers before 3.6 hang up like that on a wrong user or password for SASL)";
     }

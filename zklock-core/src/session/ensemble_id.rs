@@ -31,8 +31,7 @@ async fn read_or_create(session: &Arc<Session>) -> Result<Arc<str>, Failure> {
     while_refused(ROUNDS_AT_MOST, || async {
         if let Some(node) = session.read(NODE.into()).await? {
             let id = String::from_utf8(node.data).ok().filter(|id| is_valid(id));
-            let refusal =
-                || Failure::Refused("what is there is none of zklock's: delete the node".to_owned());
+            let refusal = || Failure::Refused("its data is not from zklock: delete the node".to_owned());
             return id.map(|id| Ok(id.into())).ok_or_else(refusal);
         }
         let id = platform::uuid().to_string();

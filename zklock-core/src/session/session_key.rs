@@ -160,7 +160,7 @@ impl SessionKey {
         parsed().filter(|_| is_short).ok_or_else(|| {
             Error::new(
                 ErrorKind::InvalidInput,
-                "these bytes are no key of a session: pass them on as they are",
+                "these bytes are not the key of a session: pass them on unchanged",
             )
         })
     }

@@ -120,8 +120,8 @@ fn next() -> u32 {
 }
 
 fn forked() -> Error {
-    let message = "this was made before the process was forked, and stays with the parent: make a client of its own in \
-                   the child";
+    let message = "this was made before the process was forked, and belongs to the parent: make a client of \
+                   its own in the child";
     Error::new(ErrorKind::Forked, message)
 }
 

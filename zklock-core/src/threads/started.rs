@@ -132,9 +132,7 @@ impl<T> Started<T> {
                 None
             }
             State::Ready(result) => Some(result.and_then(self.accept)),
-            State::Fetched => {
-                Some(Err(Error::new(ErrorKind::NotHeld, "this result has been fetched before")))
-            }
+            State::Fetched => Some(Err(Error::new(ErrorKind::NotHeld, "this result was already fetched"))),
         }
     }
 

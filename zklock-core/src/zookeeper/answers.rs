@@ -32,15 +32,15 @@ pub(super) fn outcome(error: &Error) -> Outcome {
 fn refusal(error: &Error) -> Option<String> {
     let why = match error {
         Error::InvalidAcl => {
-            "the servers do not take the access list that the client gives its nodes: they do not know a scheme of it, or its \
-             id, or nobody is logged in who could be the creator"
+            "the servers do not take the access list that the client gives its nodes: they do not know one \
+             of its schemes or ids, or the list is for the creator and the client is not logged in"
         }
         Error::NoChildrenForEphemerals => {
             "a node of this path is ephemeral, so it can have no children: take another path"
         }
         Error::UnexpectedErrorCode(EPHEMERAL_ON_LOCAL_SESSION) => {
-            "the servers keep sessions to themselves (localSessionsEnabled), and such a session can have no lock: set \
-             localSessionsUpgradingEnabled=true there"
+            "the servers open local sessions (localSessionsEnabled), and a local session cannot hold a lock: \
+             set localSessionsUpgradingEnabled=true there"
         }
         Error::Unimplemented => {
             "it does not know the request, so it is older than 3.5: if the options state the servers' version, state 3.4"
@@ -52,7 +52,7 @@ fn refusal(error: &Error) -> Option<String> {
             "a server could not read the request: if it is older than 3.5, state its version in the options"
         }
         Error::BadArguments(problem) => {
-            return Some(format!("ZooKeeper takes no such request ({problem}): correct the path"));
+            return Some(format!("ZooKeeper does not accept such a request ({problem}): correct the path"));
         }
         _ => return None,
     };
@@ -76,7 +76,8 @@ pub(super) fn refusal_of_write(error: &Error, write: &Write) -> String {
             Error::BadVersion,
             Write::SetData { version: Some(version), .. } | Write::Delete { version: Some(version), .. },
         ) => format!(
-            "the node does not have the version {version}: it has been written to, or was created anew, so read it again"
+            "the node does not have the version {version}: it has been written to, or was created again, so \
+             read it again"
         ),
         _ => refusal(error).unwrap_or_else(|| error.to_string()),
     }

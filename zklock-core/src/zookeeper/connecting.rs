@@ -242,7 +242,8 @@ fn fails(server: &str, error: &Error) -> String {
 /// Returns the meaning of a connection that was ended because of a breach of the protocol.
 fn not_zookeeper(breach: &str) -> String {
     format!(
-        "sends what is not ZooKeeper's protocol ({breach}): is it a ZooKeeper server, and does anything stand in between?"
+        "sends what is not ZooKeeper's protocol ({breach}): is it a ZooKeeper server, and is there a proxy \
+         in between?"
     )
 }
 
@@ -256,7 +257,9 @@ fn without_chroot<'a>(options: &ClientOptions, host: &'a str) -> &'a str {
 fn absurd(granted: Duration, asked: Duration) -> Option<String> {
     let is_absurd = granted < SHORTEST_SESSION_TIMEOUT || granted > LONGEST_GRANT.max(asked);
     is_absurd.then(|| {
-        format!("the server grants a session timeout of {granted:?}, but {asked:?} was asked for: no lock can rely on that")
+        format!(
+            "the server grants a session timeout of {granted:?}, but {asked:?} was asked for: no lock can rely on that"
+        )
     })
 }
 

@@ -108,7 +108,7 @@ fn mistrusted(problem: &CertificateError) -> String {
                 .to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            format!("has a certificate for another name ({problem}): use a name that it is for")
+            format!("has a certificate for another name ({problem}): use a name that the certificate is for")
         }
         CertificateError::ExpiredContext { time, not_after } => {
             let ago = span(time.as_secs().saturating_sub(not_after.as_secs()));

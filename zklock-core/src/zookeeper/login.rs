@@ -47,20 +47,24 @@ pub(super) fn not_let_in(options: &ClientOptions) -> String {
         let login = sasl.login();
         if sasl.is_kerberos() {
             return format!(
-                "the servers refuse the login by {login}: see that their JAAS file has Krb5LoginModule in the section Server, with \
-                 a keytab of that service, or log in as they want it (enforce.auth.schemes)"
+                "the servers refuse the login by {login}: see that their JAAS file has Krb5LoginModule in \
+                 the section Server, with a keytab of that service, or log in with a scheme that they require \
+                 (enforce.auth.schemes)"
             );
         }
         format!(
-            "the servers refuse the login by {login}: correct the user or the password, here or in the section Server of \
-             the servers' JAAS file, or log in as they want it (enforce.auth.schemes)"
+            "the servers refuse the login by {login}: correct the user or the password, here or in the \
+             section Server of the servers' JAAS file, or log in with a scheme that they require \
+             (enforce.auth.schemes)"
         )
     } else if options.credentials.is_empty() {
-        "the servers let in only those who log in: give the client credentials, for SASL or digest, as they want it"
+        "the servers only accept clients that log in: give the client credentials, for SASL or digest, as \
+         the servers require"
             .to_owned()
     } else {
         "the servers do not accept the client's credentials: let them allow the scheme digest \
-         (enforce.auth.schemes, DigestAuthenticationProvider), or log in as they want it, such as by SASL"
+         (enforce.auth.schemes, DigestAuthenticationProvider), or log in with a scheme that they require, \
+         such as SASL"
             .to_owned()
     }
 }
@@ -74,9 +78,9 @@ pub(super) fn not_logged_in(options: &ClientOptions, host: &str) -> String {
         false => "correct the user or the password",
     };
     format!(
-        "{host} does not log in the client by {login}, but lets it in as nobody: set up the server for SASL (a section Server \
-         in its JAAS file, SASLAuthenticationProvider as an authProvider), or if it is, and lets in all \
-         (allowSaslFailedClients), {wrong}"
+        "{host} does not log in the client by {login}, but lets it in without a user: set up the server for \
+         SASL (a section Server in its JAAS file, SASLAuthenticationProvider as an authProvider), or if it \
+         is, and lets in all (allowSaslFailedClients), {wrong}"
     )
 }
 

@@ -130,14 +130,14 @@ impl Watches {
             Ok(Finding::Same) => WatchEvent::Changed,
             Err(_) => watch.await,
             Ok(Finding::Missed(event)) => {
-                tracing::warn!(path, "the server did not tell what has become of a node that is watched");
+                tracing::warn!(path, "the server did not report what happened to a node that is watched");
                 event
             }
             Ok(Finding::Astray) => {
                 tracing::warn!(
                     path,
-                    "the server shows a node that the quorum knows to be gone: it has lost transactions, so another is \
-                     looked for; restore that server from the others"
+                    "the server shows a node that the quorum has deleted: it has lost transactions, so the \
+                     client looks for another server; restore that server from the others"
                 );
                 self.serving.give_up();
                 WatchEvent::Changed

@@ -148,7 +148,7 @@ async def _in_a_thread(trio: typing.Any, begin: typing.Callable[[], typing.Await
 def _lost(hold: BaseHold) -> LockLost:
     reason = hold.lost.reason
     why = "" if reason is None else f": {reason.value}"
-    return LockLost(f"the hold of {hold.path} is lost{why}; stop what it guarded, others may hold the lock", reason)
+    return LockLost(f"the hold of {hold.path} is lost{why}; stop the work that it guarded, others may hold the lock", reason)
 
 
 class _Block:

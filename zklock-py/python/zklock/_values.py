@@ -27,10 +27,10 @@ class LossReason(enum.Enum):
 
     SESSION_EXPIRED = "its session expired"
     NODE_DELETED = "its node was deleted"
-    LEASE_LAPSED = "its lease lapsed before the ensemble was heard from again"
+    LEASE_LAPSED = "its lease lapsed before the ensemble answered again"
     CLIENT_CLOSED = "its client was closed"
-    SESSION_CLOSED = "its session was closed, to be rid of a node that the client may not delete"
-    FOREIGN_CONTENDER = "a contender came that cannot see it, and may hold as well"
+    SESSION_CLOSED = "its session was closed to remove a node that the client may not delete"
+    FOREIGN_CONTENDER = "a contender that cannot see it came, and may hold the lock too"
     FORKED = "it belongs to the process from which this one was forked"
 
 
@@ -60,14 +60,14 @@ class Histogram(typing.NamedTuple):
 
 
 class LockStats(typing.NamedTuple):
-    """What the locks that were made with one name as ``figures`` have done in a client, and what they do now. See ``Stats``."""
+    """The figures of the locks in a client that were made with one name as ``figures``. See ``Stats``."""
 
     held: int
     """Grants that are held now. A reentrant owner has one, however often it acquires, and a lost hold is not held."""
     waiting: int
     """Calls that wait for the lock now."""
     oldest_hold: typing.Optional[float]
-    """How many seconds ago the oldest grant that is held now was given. ``None`` if nothing is held."""
+    """The age in seconds of the oldest grant that is held now. ``None`` if nothing is held."""
     acquires: dict[str, int]
     """Calls to acquire these locks, by outcome, as in ``Stats``."""
     losses_by: dict[str, int]
@@ -79,7 +79,7 @@ class LockStats(typing.NamedTuple):
 
 
 class Stats(typing.NamedTuple):
-    """What a client has done so far, and what it still has to clean up. See ``Client.stats``."""
+    """The counters of a client: its work so far, and the nodes that it still has to clean up. See ``Client.stats``."""
 
     sessions: int
     """Sessions opened."""
@@ -88,7 +88,7 @@ class Stats(typing.NamedTuple):
     losses: int
     """Holds lost."""
     owed: int
-    """Attempts whose caller already has an answer, but whose node may still exist. It is being deleted."""
+    """Attempts whose caller already has an answer, but whose node may still exist. The client is deleting these nodes."""
     reconnects: int
     """How often a session got a new connection because the previous one broke."""
     acquires: dict[str, int]
@@ -113,22 +113,22 @@ class NodeData(typing.NamedTuple):
     data: bytes
     """The data of the node."""
     version: int
-    """How often the data has been set. Give it to a write that must not overwrite somebody else's change."""
+    """How often the data has been set. Pass it to a write that must not overwrite another client's change."""
 
 
 class Record(typing.NamedTuple):
-    """What is recorded of the last run of a job. All times are seconds since the epoch, on the servers' clocks. See ``Once.last``."""
+    """The record of the last run of a job. All times are seconds since the epoch, on the servers' clocks. See ``Once.last``."""
 
     period: int
     """The number of the period in which it ran, counted from 1970."""
     began: float
     """When it began."""
     ended: typing.Optional[float]
-    """When it ended. ``None`` if it has not, or nobody could say that it did."""
+    """When it ended. ``None`` while it is recorded as running."""
     next: float
     """When the next period begins, in which the job is due again."""
     identity: str
-    """Whose run it was: the ``identity`` of the client."""
+    """The ``identity`` of the client that ran it."""
     token: int
     """The fencing token of the hold under which it ran."""
     outcome: str
@@ -171,8 +171,8 @@ class Contender(typing.NamedTuple):
     session: int
     """The session that owns its node."""
     token: int
-    """The fencing token that it has, or will have once it holds the lock. The holder of a semaphore's permit may have a smaller
-    token: here it is the number of its permit."""
+    """The fencing token that it has, or will have once it holds the lock. For the holder of a semaphore's permit, this is the
+    number of its permit, and its token may be smaller."""
     since: float
     """When its node was created: seconds since the epoch, on the servers' clock."""
     dialect: str
@@ -182,8 +182,8 @@ class Contender(typing.NamedTuple):
     role: str
     """What it wants: exclusive, read or write."""
     holds: bool
-    """Whether it holds the lock, judging by its place in the queue. A set of locks holds none of them until it is its turn
-    in all of their queues, even if it is first in this one.
+    """Whether it holds the lock, judging by its place in the queue. A set of locks holds none of its locks until its turn has
+    come in all of their queues, even if it is first in this one.
     """
 
 

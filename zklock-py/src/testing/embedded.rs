@@ -38,8 +38,8 @@ impl Embedded {
         if process::id() == self.home {
             return Ok(());
         }
-        let message = "this process was forked from the one in which the embedded server runs: here clients can use \
-                       it, by its hosts, but only there it can be told what to do";
+        let message = "this process was forked from the one in which the embedded server runs: here, clients \
+                       can use it by its hosts, but only that process can control it";
         Err(forked(py, message.to_owned()))
     }
 

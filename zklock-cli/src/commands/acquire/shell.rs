@@ -41,7 +41,7 @@ fn shell() -> Result<Pid, Failure> {
     let may_be_inherited = is_pipe || ours.starts_with("socket:");
     let mut process = getppid();
     loop {
-        let Some(shell) = process else { return Err(not_found("it is not to be seen from here")) };
+        let Some(shell) = process else { return Err(not_found("it cannot be seen from here")) };
         let folder = format!("/proc/{shell}");
         match output(Path::new(&folder)) {
             _ if is_pipe && is_read_by(&ours, &folder) => return Ok(shell),

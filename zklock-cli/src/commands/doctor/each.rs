@@ -142,7 +142,7 @@ fn verdict(server: &Shown, all: &[Shown], path: &str) -> Finding {
             if server.took <= SLOW {
                 return Finding::good("each server", text);
             }
-            let advice = "it lags behind the leader: see to its disk, its load and its network";
+            let advice = "it lags behind the leader: check its disk, its load and its network";
             return Finding::warning("each server", text, advice);
         }
         ([], alone) => {
@@ -152,8 +152,9 @@ fn verdict(server: &Shown, all: &[Shown], path: &str) -> Finding {
             format!("{name} by itself does not show nodes below {path} that others do: {}", named(lacks))
         }
     };
-    let advice = "a lock could be granted twice. If this server belongs to another ensemble, take it out of --hosts. If not, it has lost \
-                  data: stop it, move all but myid out of its dataDir and dataLogDir, and start it, and it copies the leader's";
+    let advice = "a lock could be granted twice. If this server belongs to another ensemble, take it out of \
+                  --hosts. If not, it has lost data: stop it, move all but myid out of its dataDir and \
+                  dataLogDir, and start it again. It then copies the leader's data";
     Finding::bad("each server", finding, advice)
 }
 

@@ -43,7 +43,7 @@ async fn look_at(address: &str, is_encrypted: bool) -> Vec<Finding> {
             return vec![Finding::bad("server", format!("{address} {error}"), advice)];
         }
         Err(_) => {
-            let advice = "packets may be dropped on the way: see to the firewall";
+            let advice = "packets may be dropped on the way: check the firewall";
             return vec![Finding::bad(
                 "server",
                 format!("{address} does not answer within {PATIENCE:?}"),
@@ -72,11 +72,11 @@ async fn version(address: &str, mut stream: TcpStream) -> Finding {
         let (finding, advice) = if answer.contains("not currently serving requests") {
             let advice =
                 "its ensemble has no leader: see whether most of its servers run and reach one another";
-            return Finding::bad("server", format!("{address} runs, but serves nobody"), advice);
+            return Finding::bad("server", format!("{address} runs, but serves no client"), advice);
         } else if answer.contains("not in the whitelist") {
             (
                 "does not say its version",
-                "allow the word: 4lw.commands.whitelist=srvr in zoo.cfg. Or do without",
+                "allow the word: 4lw.commands.whitelist=srvr in zoo.cfg. Or do without it",
             )
         } else {
             ("does not say its version", "is it ZooKeeper, or does the port expect TLS?")
@@ -88,8 +88,7 @@ async fn version(address: &str, mut stream: TcpStream) -> Finding {
     let mut numbers = version.split('.').filter_map(|number| number.parse::<u32>().ok());
     let numbers = [(); 3].map(|()| numbers.next().unwrap_or(0));
     if numbers < [3, 5, 0] {
-        let advice =
-            "before 3.5 there are no containers: nodes of locks that nobody uses stay; upgrade when you can";
+        let advice = "before 3.5 there are no containers: nodes of unused locks stay; upgrade when you can";
         return Finding::warning("server", text, advice);
     }
     match forgets(numbers).filter(|_| mode != "standalone") {
@@ -97,8 +96,8 @@ async fn version(address: &str, mut stream: TcpStream) -> Finding {
             "server",
             text,
             format!(
-                "after a crash this release can be without what its ensemble had confirmed ({issue}): a lock could be \
-                 granted twice, or never; upgrade, to 3.8.5, 3.9.4 or later"
+                "after a crash, this release can lose writes that its ensemble had confirmed ({issue}): a \
+                 lock could be granted twice, or never; upgrade to 3.8.5, 3.9.4 or later"
             ),
         ),
         None => Finding::good("server", format!("{text}; it has containers")),

@@ -169,7 +169,7 @@ impl Play {
 
     fn loses(&mut self, stage: &mut Stage, index: usize, reason: &str) -> Result<(), Failure> {
         self.lost.push(index);
-        self.say(Tone::Trouble, index, &format!("is told: {reason}"))?;
+        self.say(Tone::Trouble, index, &format!("learns: {reason}"))?;
         if self.late.take() != Some(index) {
             return Err(failed(format!("{} has lost the lock", name(index))));
         }

@@ -356,7 +356,7 @@ impl AccessEntry {
             match scheme {
                 "world" if &*self.id != "anyone" => "it is world:anyone and the rights",
                 "auth" if !self.id.is_empty() => {
-                    "it names whoever creates the node: write auth:: and the rights"
+                    "it names the creator of the node: write auth:: and the rights"
                 }
                 "digest" if !is_hashed(&self.id) => {
                     "it is the user, a colon and the hash of both, which has 28 characters, and not the password"

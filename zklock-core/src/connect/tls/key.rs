@@ -24,7 +24,7 @@ pub(super) fn read(
 ) -> Result<(PrivateKeyDer<'static>, String), Error> {
     let pem = source.read(what)?;
     if pem.contains(TRADITIONAL) {
-        let problem = format!("is encrypted in a form that is not read here: convert it, with: {CONVERT}");
+        let problem = format!("is encrypted in a form that zklock cannot read: convert it, with: {CONVERT}");
         return Err(invalid(what, &problem));
     }
     let pem = if pem.contains(&begin(ENCRYPTED)) { decrypted(source, what, &pem, pass_phrase)? } else { pem };
@@ -55,7 +55,7 @@ fn decrypted(
     let relabelled = pem[start..].replace(ENCRYPTED, PLAIN);
     let sealed = first_key(source, what, &relabelled)?;
     let foreign = || {
-        invalid(what, &format!("is encrypted in a way that is not read here: convert it, with: {CONVERT}"))
+        invalid(what, &format!("is encrypted in a way that zklock cannot read: convert it, with: {CONVERT}"))
     };
     let sealed = EncryptedPrivateKeyInfoRef::try_from(sealed.secret_der()).map_err(|_| foreign())?;
     let wrong = || invalid(what, "does not open with the pass phrase: give the right one");

@@ -112,7 +112,7 @@ impl PassPhrase {
         let what = format!("the pass phrase in the file {file:?}");
         let text = files::text(file, LONGEST_FILE).map_err(|problem| invalid(&what, &problem))?;
         match text.lines().next() {
-            None | Some("") => Err(invalid(&what, "is empty: its first line is wanted")),
+            None | Some("") => Err(invalid(&what, "is empty: put the pass phrase on its first line")),
             Some(line) => Ok(line.into()),
         }
     }

@@ -71,11 +71,9 @@ impl Source {
             _ if pem.contains("-----BEGIN ") => {
                 format!("has no part that begins with -----BEGIN {label}-----: is it the right file?")
             }
-            Self::Text(_) if pem.trim().is_empty() => {
-                "is empty: the content of a PEM file is wanted".to_owned()
-            }
-            Self::Text(_) => "is not PEM: the content of the file is wanted, not its name".to_owned(),
-            Self::File(_) if pem.trim().is_empty() => "is empty: a PEM file is wanted".to_owned(),
+            Self::Text(_) if pem.trim().is_empty() => "is empty: pass the content of a PEM file".to_owned(),
+            Self::Text(_) => "is not PEM: pass the content of the file, not its name".to_owned(),
+            Self::File(_) if pem.trim().is_empty() => "is empty: name a PEM file".to_owned(),
             Self::File(_) => {
                 let tool = if label == "CERTIFICATE" { "x509" } else { "pkey" };
                 format!("is not PEM: convert it, such as with: openssl {tool} -inform der -in FILE")
@@ -87,8 +85,8 @@ impl Source {
     /// The reader's own error is left out, because it may contain parts of a key.
     pub(super) fn damaged(&self, what: &str) -> Error {
         match self {
-            Self::Text(_) => invalid(what, "is damaged PEM: the content of a PEM file is wanted as it is"),
-            Self::File(_) => invalid(what, "is damaged PEM: restore the file, or have it issued anew"),
+            Self::Text(_) => invalid(what, "is damaged PEM: pass the content of the PEM file unchanged"),
+            Self::File(_) => invalid(what, "is damaged PEM: restore the file, or have it issued again"),
         }
     }
 }

@@ -137,5 +137,5 @@ def driver(connection: typing.Any) -> Driver:
         if found and hasattr(type(connection), found.needs):
             return found(connection)
     raise InvalidInput(
-        f"{type(connection).__module__}.{type(connection).__name__} is no connection that a fence knows: give one of {', '.join(_DRIVERS)}"
+        f"{type(connection).__module__}.{type(connection).__name__} is not a connection that a fence knows: give one of {', '.join(_DRIVERS)}"
     )

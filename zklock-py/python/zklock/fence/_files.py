@@ -47,7 +47,7 @@ def _lock(folder: _Folder) -> typing.Iterator[typing.IO[bytes]]:
 
 def _check(file: str) -> None:
     if file in ("", ".", "..") or "/" in file or file.startswith(FENCE):
-        raise InvalidInput(f"the name of a file in the folder is wanted, not {file!r}")
+        raise InvalidInput(f"give the name of a file in the folder, not {file!r}")
 
 
 class Directory:
@@ -60,13 +60,13 @@ class Directory:
     ...     folder.read(hold, "report.txt")
     b'done'
 
-    The token is kept in the file ``.zklock-fence``. ``flock`` on it makes comparing, keeping and writing one step: another
-    writer waits. A file is replaced as a whole, and is on the disk when ``write`` returns. If the program or the machine stops,
-    the file is the old one or the new one.
+    The file ``.zklock-fence`` keeps the token. ``flock`` on it makes comparing, keeping and writing one step: another writer
+    waits. A file is replaced as a whole, and is on the disk when ``write`` returns. If the program or the machine stops, the
+    file is either the old one or the new one.
 
     A folder has one fence. Each method takes a hold or a ``Stamp`` first, and raises ``StaleToken`` if a later holder has
-    written, ``OtherEnsemble`` if the fence is of another ensemble, and ``InvalidInput`` if it is of another name. What the system
-    refuses is an ``OSError``. In asyncio call it in a thread, with ``await zklock.fence.stamp(hold)``.
+    written, ``OtherEnsemble`` if the fence is of another ensemble, and ``InvalidInput`` if it is of another name. If the system
+    refuses an operation, that is an ``OSError``. In asyncio, call it in a thread, with ``await zklock.fence.stamp(hold)``.
     """
 
     __module__ = "zklock.fence"
@@ -99,7 +99,7 @@ class Directory:
             return old.read()
 
     def raise_token(self, hold: Stamped, *, name: str | None = None) -> None:
-        """Raises the token, so that writes of earlier holders are refused from now on."""
+        """Raises the token. Afterwards, writes of earlier holders are refused."""
         with self._opened() as folder, self._locked(folder, stamp_now(hold, name)):
             pass
 
@@ -131,8 +131,8 @@ class Directory:
         found = _LINE.fullmatch(line.decode(errors="replace"))
         if not found:
             raise Error(
-                f"{self._path / FENCE} is damaged, as when the machine stops while it is written: if no earlier holder can still "
-                "write, delete it"
+                f"{self._path / FENCE} is damaged, for example because the machine stopped while it was written: if no "
+                "earlier holder can still write, delete it"
             )
         ensemble, token, name = found.groups()
         if name != stamp.name:

@@ -39,7 +39,7 @@ class _Fenced(typing.Generic[Connection]):
 
     async def _begin(self, stamp: Stamp) -> Connection:
         if await self._driver.is_taken():
-            raise InvalidInput("the connection is in a transaction: what was done in it is not fenced, so end it before")
+            raise InvalidInput("the connection is in a transaction already, which is not fenced: end it first")
         await self._driver.begin()
         try:
             await self._raise_token(stamp)
@@ -72,8 +72,8 @@ class _Fenced(typing.Generic[Connection]):
             try:
                 if not await self._driver.is_intact():
                     raise Error(
-                        "the transaction of the block is not committed: it failed or ended within the block; let the errors of a "
-                        "database leave the block, and do not commit in it"
+                        "the transaction of the block is not committed: it failed or ended within the block; do not catch "
+                        "errors of the database in the block, and do not commit in it"
                     )
                 await self._driver.end(None)
             except BaseException as failed:
@@ -125,18 +125,18 @@ def transaction(connection: typing.Any, hold: AnyStamped, name: str | None = Non
     ...         _ = database.execute("INSERT INTO account VALUES (100)")
 
     The block begins the transaction, raises the token in the table ``zklock_fences``, and commits at its end. Any exception rolls
-    it back, and the token too. The row of the name is locked until the end of the block: a later holder waits for it, and an
-    earlier one waits and is refused then. Do not commit inside of the block, also not by a statement that commits by itself, such
-    as ``CREATE TABLE`` in MySQL. Let the errors of the database leave the block: where one has ended the transaction, or something
-    else has, the block raises ``Error`` at its end, and commits nothing more.
+    back the transaction, and the token with it. The row of the name is locked until the end of the block: a later holder waits for
+    it, and an earlier one waits and is then refused. Do not commit inside of the block, not even with a statement that commits by
+    itself, such as ``CREATE TABLE`` in MySQL. Do not catch errors of the database inside of the block. If such an error, or
+    anything else, has ended the transaction, the end of the block raises ``Error`` and commits nothing more.
 
     ``connection`` is one of psycopg, psycopg2, PyMySQL, mysqlclient or sqlite3, or a ``Connection`` or ``Session`` of SQLAlchemy 2.
     Use ``async with`` for one of asyncpg, aiosqlite, psycopg's ``AsyncConnection``, and SQLAlchemy's ``AsyncConnection`` and
-    ``AsyncSession``. The block gives the connection. ``hold`` is a hold or a ``Stamp``.
+    ``AsyncSession``. The value of the block is the connection. ``hold`` is a hold or a ``Stamp``.
 
     Raises ``StaleToken`` if a later holder has written, and ``OtherEnsemble`` if the row is of another ensemble; ``InvalidInput``
-    if the connection is in a transaction already, commits each statement, or is of another library. Errors of the database,
-    such as a serialization failure or a deadlock, come out as they are: begin the block again.
+    if the connection is in a transaction already, commits each statement, or is of another library. Errors of the database, such
+    as a serialization failure or a deadlock, are raised unchanged: begin the block again.
     """
     fenced = AsyncTransaction if driver(connection).is_async else Transaction
     return fenced(connection, hold, name)
