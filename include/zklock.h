@@ -1718,7 +1718,7 @@ zklock_status zklock_mutex_new(zklock_client *client,
 
 /**
  * Creates the read side of the read/write lock at a path. Any number of readers can hold it at
- * once, as long as no writer does.
+ * once, while no writer does.
  *
  * It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's dialect, with kazoo's
  * locks.
@@ -2827,10 +2827,10 @@ zklock_status zklock_evict(zklock_lock *lock, const char *node, int *evicted);
  * @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
  *         any call. It may be NULL.
  * @param context passed to the visitor.
- * @return ZKLOCK_OK, even if nobody holds the lock; ZKLOCK_UNREACHABLE if no server answers within
- *         the connect timeout; ZKLOCK_REFUSED, for example if the access list does not allow
- *         writing to a holder's node (all other holders are still asked, but the visitor is not
- *         called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @return ZKLOCK_OK, even if the lock has no holder; ZKLOCK_UNREACHABLE if no server answers
+ *         within the connect timeout; ZKLOCK_REFUSED, for example if the access list does not
+ *         allow writing to a holder's node (all other holders are still asked, but the visitor is
+ *         not called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_revoke(zklock_lock *lock,

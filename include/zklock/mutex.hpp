@@ -60,7 +60,7 @@ public:
      */
     std::shared_ptr<hold> current() const {
         if (std::shared_ptr<hold> held = locked_.current()) return held;
-        detail::fail(ZKLOCK_NOT_HELD, "nobody has locked the mutex " + path() + ": lock it first");
+        detail::fail(ZKLOCK_NOT_HELD, "the mutex " + path() + " is not locked: lock it first");
     }
     /** The path of the lock. */
     std::string path() const { return locked_.path(); }

@@ -76,7 +76,7 @@ private:
     friend class scoped_lock;
     std::shared_ptr<hold> held(const detail::locked &side, const char *name) const {
         if (std::shared_ptr<hold> held = side.current()) return held;
-        detail::fail(ZKLOCK_NOT_HELD, std::string("nobody has locked the ") + name + " side of " + path());
+        detail::fail(ZKLOCK_NOT_HELD, std::string("the ") + name + " side of " + path() + " is not locked: lock it first");
     }
 
     detail::locked write_, read_;

@@ -185,10 +185,10 @@ export! {
     /// @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
     ///         any call. It may be NULL.
     /// @param context passed to the visitor.
-    /// @return ZKLOCK_OK, even if nobody holds the lock; ZKLOCK_UNREACHABLE if no server answers within
-    ///         the connect timeout; ZKLOCK_REFUSED, for example if the access list does not allow
-    ///         writing to a holder's node (all other holders are still asked, but the visitor is not
-    ///         called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+    /// @return ZKLOCK_OK, even if the lock has no holder; ZKLOCK_UNREACHABLE if no server answers
+    ///         within the connect timeout; ZKLOCK_REFUSED, for example if the access list does not
+    ///         allow writing to a holder's node (all other holders are still asked, but the visitor is
+    ///         not called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_revoke(
         lock: *mut zklock_lock,
         visitor: zklock_contender_visitor,

@@ -34,7 +34,7 @@ export! {
     }
 
     /// Creates the read side of the read/write lock at a path. Any number of readers can hold it at
-    /// once, as long as no writer does.
+    /// once, while no writer does.
     ///
     /// It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's dialect, with kazoo's
     /// locks.
