@@ -190,6 +190,7 @@ for tool in "$ld" "$nm" "$objcopy" "$strip" "$ar"; do
   command -v "$tool" >/dev/null ||
     fail "$tool is missing: install the GNU binutils (Debian: binutils${cross:+-${cross%-}})"
 done
+command -v awk >/dev/null || fail "awk is missing: install mawk or gawk"
 command -v "${cc%% *}" >/dev/null || fail "${cc%% *} is missing: install a C compiler (Debian: gcc${cross:+-${cross%-}})"
 command -v install >/dev/null || fail "install is missing: install the GNU coreutils"
 if [ -n "$cross" ]; then
@@ -271,6 +272,9 @@ file 644 "$work/static" "$libdir/libzklock.a"
 from_template "$here/zklock.pc.in" "$libdir/pkgconfig/zklock.pc"
 from_template "$here/cmake/zklock-config.cmake.in" "$libdir/cmake/zklock/zklock-config.cmake"
 from_template "$here/cmake/zklock-config-version.cmake.in" "$libdir/cmake/zklock/zklock-config-version.cmake"
+mkdir "$work/man3"
+awk -v folder="$work/man3" -v version="$number" -f "$here/man.awk" include/zklock.h
+for page in "$work"/man3/*; do file 644 "$page" "share/man/man3/${page##*/}"; done
 for suppressions in tsan.supp valgrind.supp; do file 644 "$here/$suppressions" "${list%/*}/$suppressions"; done
 
 if [ -n "$command" ]; then
