@@ -1,0 +1,54 @@
+"""A hook of MkDocs: the files of the repository that pages link to, and an index for programs."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+from mkdocs.structure.files import File, InclusionLevel
+from repository import Repository
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+REPOSITORY = Repository(ROOT)
+# rustdoc's words behind the language of an example. MkDocs would not see that the example begins.
+EXAMPLE = re.compile(r"^(```\w+),\S+$", re.MULTILINE)
+
+
+def on_config(config):
+    version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
+    config.site_name = f"zklock {version[1]}"
+    return config
+
+
+def on_files(files, config):
+    pages = {page.src_uri: page.content_string for page in files.documentation_pages()}
+    for uri, text in REPOSITORY.pages(pages).items():
+        files.append(File.generated(config, uri, content=text, inclusion=InclusionLevel.NOT_IN_NAV))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    return REPOSITORY.linked(page.file.src_uri, EXAMPLE.sub(r"\1", markdown))
+
+
+def first_sentence(text):
+    prose = next(part for part in re.split(r"\n\n+", text) if not re.match(r"#|```|[|<!-]", part))
+    plain = " ".join(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose).split())
+    return re.match(r".*?(?:[.:](?= |$)|$)", plain)[0]
+
+
+def on_nav(nav, config, files):
+    """Writes the index for programs, in the order of the navigation: a line for each page."""
+    lines = [f"# {config.site_name}", f"> {config.site_description}"]
+
+    def add(items):
+        for item in items:
+            if item.is_section:
+                lines.append(f"## {item.title}")
+                add(item.children)
+            elif item.is_page:
+                lines.append(f"- [{item.title}]({item.file.url}): {first_sentence(item.file.content_string)}")
+
+    add(nav.items)
+    files.append(File.generated(config, "llms.txt", content="\n\n".join(lines).replace("\n\n- ", "\n- ") + "\n"))
+    return nav
