@@ -1,10 +1,12 @@
-"""A hook of MkDocs: the files of the repository that pages link to, and an index for programs."""
+"""A hook of MkDocs: the reference of each language, the files of the repository that pages link to, and an index for programs."""
 
 from __future__ import annotations
 
 import pathlib
 import re
 
+import c_page
+import cpp_page
 from mkdocs.structure.files import File, InclusionLevel
 from repository import Repository
 
@@ -21,6 +23,13 @@ def on_config(config):
 
 
 def on_files(files, config):
+    c = c_page.page(ROOT)
+    made = {
+        "reference/c.md": c.markdown,
+        "reference/cpp.md": cpp_page.page(ROOT, c.anchors),
+    }
+    for uri, text in made.items():
+        files.append(File.generated(config, uri, content=text))
     pages = {page.src_uri: page.content_string for page in files.documentation_pages()}
     for uri, text in REPOSITORY.pages(pages).items():
         files.append(File.generated(config, uri, content=text, inclusion=InclusionLevel.NOT_IN_NAV))

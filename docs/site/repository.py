@@ -23,6 +23,10 @@ class Repository:
         """The page of the site for a file of the repository."""
         if path.startswith("docs/"):
             return path.removeprefix("docs/")
+        if path == "include/zklock.h":
+            return "reference/c.md"
+        if path == "include/zklock.hpp" or path.startswith("include/zklock/"):
+            return "reference/cpp.md"
         return f"repository/{path}" if path.endswith(".md") else f"repository/{path}.txt.md"
 
     def targets(self, path: str, text: str) -> set[str]:
