@@ -7,6 +7,7 @@ import re
 
 import c_page
 import cpp_page
+import python_page
 from mkdocs.structure.files import File, InclusionLevel
 from repository import Repository
 
@@ -27,6 +28,7 @@ def on_files(files, config):
     made = {
         "reference/c.md": c.markdown,
         "reference/cpp.md": cpp_page.page(ROOT, c.anchors),
+        "reference/python.md": python_page.page(ROOT / "zklock-py/python"),
     }
     for uri, text in made.items():
         files.append(File.generated(config, uri, content=text))
