@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import re
 
 import c_page
+import command_page
 import cpp_page
 import python_page
 from mkdocs.structure.files import File, InclusionLevel
@@ -29,6 +31,7 @@ def on_files(files, config):
         "reference/c.md": c.markdown,
         "reference/cpp.md": cpp_page.page(ROOT, c.anchors),
         "reference/python.md": python_page.page(ROOT / "zklock-py/python"),
+        "reference/command.md": command_page.page(pathlib.Path(os.environ.get("ZKLOCK_COMMAND", ROOT / "target/debug/zklock"))),
     }
     for uri, text in made.items():
         files.append(File.generated(config, uri, content=text))
