@@ -115,6 +115,8 @@ def page(root: pathlib.Path) -> Page:
         parts += [f"- {mark}`{it.declaration}`: {shown(' '.join(it.comment.split()))}" for mark, it in zip(marked, inner)]
         parts += ["**Parameters**\n", *map(shown, parameters)] if parameters else []
         parts += ["**Returns**\n", *map(shown, statuses)] if statuses else []
+        if entry.name == "zklock_status":
+            parts.append("[Errors](../errors.md) says more about each.")
         others = [name for name in re.findall(r"#define (\w+)", entry.declaration) if name != entry.name]
         return "".join(f'<span id="{name}"></span>\n' for name in others) + spaced(parts)
 

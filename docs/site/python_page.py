@@ -192,6 +192,8 @@ def page(folder: pathlib.Path) -> str:
             heads = [re.sub(r"\)(?: -> .*)?$", ")", signature(it)).replace(f"def {it.name}", f"class {name}") for it in makers]
             made.append(code(where, heads or [f"class {name}({shown})" if shown else f"class {name}"]))
             made.append(prose(said, lambda it: link(it, name, module)))
+            if name == "Error":
+                made.append("[Errors](../errors.md) says more about each.")
             values, elsewhere = [], []
             for member, it in members(where, node).items():
                 first = explained.setdefault((it.owner, member), name)
