@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 
 import c_page
 import command_page
 import cpp_page
 import python_page
+import rust_page
 from mkdocs.structure.files import File, InclusionLevel
 from repository import Repository
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REPOSITORY = Repository(ROOT)
+RUSTDOC = ROOT / "target/docs/rust/doc"
 # rustdoc's words behind the language of an example. MkDocs would not see that the example begins.
 EXAMPLE = re.compile(r"^(```\w+),\S+$", re.MULTILINE)
 
@@ -32,6 +35,7 @@ def on_files(files, config):
         "reference/cpp.md": cpp_page.page(ROOT, c.anchors),
         "reference/python.md": python_page.page(ROOT / "zklock-py/python"),
         "reference/command.md": command_page.page(pathlib.Path(os.environ.get("ZKLOCK_COMMAND", ROOT / "target/debug/zklock"))),
+        "reference/rust.md": rust_page.page(RUSTDOC),
     }
     for uri, text in made.items():
         files.append(File.generated(config, uri, content=text))
@@ -66,3 +70,8 @@ def on_nav(nav, config, files):
     add(nav.items)
     files.append(File.generated(config, "llms.txt", content="\n\n".join(lines).replace("\n\n- ", "\n- ") + "\n"))
     return nav
+
+
+def on_post_build(config):
+    if RUSTDOC.exists():
+        shutil.copytree(RUSTDOC, pathlib.Path(config.site_dir, "reference/rust"), dirs_exist_ok=True)
