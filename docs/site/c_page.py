@@ -123,7 +123,7 @@ def page(root: pathlib.Path) -> Page:
     top = comments.uncommented(header[: header.index("*/") + 2])
     # The name of the file, and that it is generated.
     top = top.split("\n\n", 2)[2]
-    made = ["# C", "The functions and types of `zklock.h`. The command `man` shows the same: `man 3 zklock_acquire`.", shown(top), "## Types and macros"]
+    made = ["# C", "The functions and types of `zklock.h`. `man zklock_acquire` shows the same.", shown(top), "## Types and macros"]
     for entry in everything:
         if isinstance(entry, str):
             made.append(f"## Functions: {entry.lower()}")
