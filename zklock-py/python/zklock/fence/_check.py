@@ -89,8 +89,8 @@ class _Trial:
         return Stamp(self.name, token, ensemble)
 
     def begin(self, stamp: Stamp, *actions: Action, tries: int = 1) -> concurrent.futures.Future[typing.Any]:
-        """The transaction of a holder, in a thread. It gives what the last action does. What fails for a reason of its own,
-        such as a deadlock, is tried again."""
+        """The transaction of a holder, in a thread. It gives what the last action does. If it fails for another reason,
+        such as a deadlock, it is tried again."""
         outcome: concurrent.futures.Future[typing.Any] = concurrent.futures.Future()
 
         def run() -> None:
@@ -198,7 +198,7 @@ def _other_name(trial: _Trial) -> None:
 
 
 def _raised_before_the_first_write(trial: _Trial) -> None:
-    """an empty transaction raises the token, so that writes of earlier holders are refused from then on"""
+    """an empty transaction raises the token, so that writes of earlier holders are refused afterwards"""
     trial.done(trial.stamp(5), _write("of 5"))
     trial.done(trial.stamp(9))
     trial.refused(trial.stamp(5), _write("late"), written=9)
