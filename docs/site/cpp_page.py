@@ -9,7 +9,8 @@ import typing
 import comments
 
 TOKEN = re.compile(
-    r"(?P<comment>/\*\*(?:[^*]|\*(?!/))*\*/)|(?P<behind>///<.*)|(?P<skipped>//.*|/\*(?:[^*]|\*(?!/))*\*/|^#.*)|(?P<string>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<end>[{};])",
+    r"(?P<comment>/\*\*(?:[^*]|\*(?!/))*\*/)|(?P<behind>///<.*)|(?P<skipped>//.*|/\*(?:[^*]|\*(?!/))*\*/|^#.*)"
+    r"|(?P<string>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<end>[{};])",
     re.MULTILINE,
 )
 TYPE = re.compile(r"(?:^|\n|> )\s*(?:class|struct|enum class) (?:\[\[nodiscard\]\] )?(\w+)")

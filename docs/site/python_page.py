@@ -66,6 +66,12 @@ class Member(typing.NamedTuple):
     is_method: bool
 
 
+def place(module: str, name: str) -> tuple[int, str, bool]:
+    """For the order: what is for asyncio comes behind what it is like."""
+    like = re.sub("^(Async|Base)", "", name)
+    return MODULES.index(module), like, name != like
+
+
 def signature(node: Definition) -> str:
     """The head of a function, with a line for each parameter if it is long."""
     assert not isinstance(node, ast.ClassDef)
@@ -155,8 +161,7 @@ def page(folder: pathlib.Path) -> str:
         return found
 
     sections: list[tuple[str, str, ast.ClassDef | None, list[Definition]]] = []
-    # What is for asyncio comes behind what it is like.
-    for (module, name), (where, nodes) in sorted(places.items(), key=lambda it: (MODULES.index(it[0][0]), re.sub("^(Async|Base)", "", it[0][1]), it[0][1] != re.sub("^(Async|Base)", "", it[0][1]))):
+    for (module, name), (where, nodes) in sorted(places.items(), key=lambda it: place(*it[0])):
         anchors.add(f"{module}.{name}")
         node = nodes[0]
         if isinstance(node, ast.ClassDef):
