@@ -24,7 +24,8 @@ def declared(header: str, begin: int) -> str:
     """The declaration that begins there: up to a semicolon outside of braces, or for macros the lines of `#define`."""
     if header.startswith("#", begin):
         # Macros that depend on the compiler are the header's own.
-        return re.compile(r"(?:#define .*\n)*").match(header, begin)[0]
+        macros = re.compile(r"(?:#define .*\n)+").match(header, begin)
+        return macros[0] if macros else ""
     depth = 0
     for found in re.compile(rf"{COMMENT}|[{{}};]").finditer(header, begin):
         depth += {"{": 1, "}": -1}.get(found[0], 0)

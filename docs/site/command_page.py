@@ -45,9 +45,9 @@ def items(lines: list[str], words: list[str]) -> list[str]:
             found[-1][1].append(line.strip())
     made = []
     for head, about in found:
-        name = (re.search(r"--[\w-]+", head) or re.search(r"\w+", head))[0]
+        (name, *_) = re.findall(r"--([\w-]+)", head) or re.findall(r"\w+", head)
         text = re.sub(r"\[env: (\w+)=?\]", r"(variable \1)", " ".join(about))
-        made.append(f'- <span id="{"-".join([*words, name.lstrip("-")])}"></span>`{head}`: {escaped(text)}')
+        made.append(f'- <span id="{"-".join([*words, name])}"></span>`{head}`: {escaped(text)}')
     return made
 
 

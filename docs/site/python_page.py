@@ -44,7 +44,7 @@ class Source:
             if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
                 is_package = (self.folder / module.replace(".", "/")).is_dir()
                 parts = module.split(".")[: None if is_package and node.level == 1 else -1]
-                return self.definitions(".".join([*parts, node.module]), name)
+                return self.definitions(".".join([*parts, node.module or ""]), name)
         raise LookupError(f"{module}.{name}")
 
     def written_out(self, module: str, signature: str) -> str:
@@ -153,20 +153,19 @@ def page(folder: pathlib.Path) -> str:
             elif isinstance(member, (ast.Assign, ast.AnnAssign)):
                 target = member.target if isinstance(member, ast.AnnAssign) else member.targets[0]
                 after = body[at + 1][1] if at + 1 < len(body) else None
-                is_said = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+                said = str(after.value.value) if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
                 name = ast.unparse(target)
-                if not name.startswith("_") and (is_said or isinstance(member, ast.Assign)):
-                    said = str(after.value.value) if is_said else ""
+                if not name.startswith("_") and (said or isinstance(member, ast.Assign)):
                     found[name] = Member(base, [ast.unparse(member)], " ".join(said.split()), False)
         return found
 
     sections: list[tuple[str, str, ast.ClassDef | None, list[Definition]]] = []
     for (module, name), (where, nodes) in sorted(places.items(), key=lambda it: place(*it[0])):
         anchors.add(f"{module}.{name}")
-        node = nodes[0]
-        if isinstance(node, ast.ClassDef):
-            anchors |= {f"{module}.{name}.{member}" for member in members(where, node)}
-        sections.append((module, where, node if isinstance(node, ast.ClassDef) else None, nodes))
+        cls = nodes[0] if isinstance(nodes[0], ast.ClassDef) else None
+        if cls:
+            anchors |= {f"{module}.{name}.{member}" for member in members(where, cls)}
+        sections.append((module, where, cls, nodes))
 
     def link(code: str, within: str = "", module: str = "zklock") -> str | None:
         name = re.sub(r"\(.*\)$", "", code).removeprefix("@").removeprefix("zk.")
