@@ -28,7 +28,7 @@ use tokio::sync::{oneshot, watch};
 /// The timeout of its sessions. The heartbeat comes every second.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(12);
 
-const SESSION: i64 = 7;
+pub(crate) const SESSION: i64 = 7;
 
 /// A handle to the ensemble, which is also the connection of its one session.
 #[derive(Clone)]

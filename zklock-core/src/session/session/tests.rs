@@ -1,11 +1,11 @@
 use super::*;
 use crate::base::clock::virtual_clock;
 use crate::base::owner::Owner;
-use crate::hold::hold::HoldState;
+use crate::hold::hold::{Hold, HoldState};
 use crate::machine::keeper::{Seen, ToWatch};
 use crate::machine::name::{Scheme, Uuid};
 use crate::machine::protocol::Origin;
-use crate::session::fake::{FakeEnsemble, TIMEOUT};
+use crate::session::fake::{FakeEnsemble, SESSION, TIMEOUT};
 use crate::session::heartbeat;
 use futures_util::FutureExt;
 
@@ -67,6 +67,40 @@ fn an_answer_that_shows_that_its_node_is_gone_ends_a_hold() {
             let deleted = session.delete(node.as_str().into(), version).await;
             assert_eq!((deleted.ok(), hold.state()), (Some(deletion), state));
         }
+
+        let [guard, deleted] = ["/d", "/e"].map(|path| ensemble.hold(&session, path, Owner::unique()));
+        let write = Write::Delete { path: deleted.node().to_owned(), version: None };
+        session.commit(vec![guard.node().into()], vec![write]).await.unwrap();
+        assert_eq!((guard.state(), deleted.state()), (HoldState::Held, gone));
+    });
+}
+
+#[test]
+fn a_hold_that_is_given_up_wakes_what_waits_for_its_end() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
+        let mut watch = grant.holding().watch();
+        session.abandon(grant.holding());
+        assert!(watch.has_changed().unwrap());
+        assert_eq!(watch.borrow_and_update().status, Status::Lost(LossReason::ClientClosed));
+        assert_eq!(session.valid_for(grant.holding()), Duration::ZERO);
+    });
+}
+
+/// With rare beats a lease may end before two beats have failed.
+#[test]
+fn a_hold_without_a_lease_is_at_risk_although_no_beat_is_late() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let keeper = Keeper::new(TIMEOUT, clock::now(), clock::now()).telling_within(TIMEOUT / 3);
+        let session = Session::new(Arc::new(ensemble.clone()), SESSION, keeper, Arc::default());
+        let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
+        let hold = Hold::new(grant.clone());
+        clock::sleep(hold.valid_for()).await;
+        assert!(!session.is_late(grant.holding()));
+        assert_eq!((hold.valid_for(), hold.state()), (Duration::ZERO, HoldState::AtRisk));
     });
 }
 
