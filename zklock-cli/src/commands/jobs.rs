@@ -4,12 +4,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde::Serialize;
-use zklock_core::{Client, OnceSpec, Record, RunOutcome};
+use zklock_core::{Client, Error, ErrorKind, OnceSpec, Record, RunOutcome};
 
 use crate::commands::contenders;
 use crate::commands::run::period;
 use crate::connect::Connection;
 use crate::duration;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{columns, harmless, print, print_json};
 
@@ -19,7 +20,8 @@ const RECORD: &str = "last-run";
 /// Show the jobs below a path that run once in each period (run --every): the last run, and when the next one is due
 ///
 /// It looks at every node below the path, one after the other. HOLDER holds the job's mutex now. A job that is running although
-/// nobody holds it has crashed. Times are compared with the clock of this machine.
+/// nobody holds it has crashed. Times are compared with the clock of this machine. A job whose record cannot be read is shown
+/// with the reason, and the code is 125 then.
 #[derive(Args, Debug)]
 pub(crate) struct Jobs {
     /// Where to begin
@@ -31,10 +33,19 @@ pub(crate) struct Jobs {
     json: bool,
 }
 
-/// A job as programs read it.
+/// A job as programs read it: its last run, or why that cannot be read.
 #[derive(Debug, Serialize)]
 struct Job {
     path: String,
+    #[serde(flatten)]
+    last: Option<Last>,
+    error: Option<String>,
+    holder: Option<String>,
+}
+
+/// The last run of a job.
+#[derive(Debug, Serialize)]
+struct Last {
     outcome: String,
     failure: Option<String>,
     began: f64,
@@ -42,7 +53,6 @@ struct Job {
     next: f64,
     by: String,
     token: u64,
-    holder: Option<String>,
     #[serde(skip)]
     record: Record,
 }
@@ -51,22 +61,53 @@ impl Jobs {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
         let jobs = connection.with_client(async |client| below(client, &self.path).await).await?;
         if self.json {
-            return print_json(&jobs);
+            print_json(&jobs)?;
+        } else if jobs.is_empty() {
+            print(&format!("no job below {} has run yet\n", self.path))?;
+        } else {
+            let heads = ["JOB", "LAST", "BEGAN", "TOOK", "BY", "NEXT", "HOLDER"].map(str::to_owned).to_vec();
+            let rows: Vec<_> = [heads].into_iter().chain(jobs.iter().map(Job::row)).collect();
+            print(&columns(&rows))?;
         }
-        if jobs.is_empty() {
-            return print(&format!("no job below {} has run yet\n", self.path));
+        match jobs.iter().filter(|job| job.error.is_some()).count() {
+            0 => Ok(()),
+            unreadable => {
+                let message =
+                    format!("the records of {unreadable} of {} jobs cannot be read: see above", jobs.len());
+                Err(Failure::new(Exit::Other, message))
+            }
         }
-        let heads = ["JOB", "LAST", "BEGAN", "TOOK", "BY", "NEXT", "HOLDER"].map(str::to_owned).to_vec();
-        let rows: Vec<_> = [heads].into_iter().chain(jobs.iter().map(Job::row)).collect();
-        print(&columns(&rows))
     }
 }
 
 impl Job {
-    fn new(path: String, record: Record, holder: Option<String>) -> Self {
+    fn new(path: String, last: Result<Record, Error>, holder: Option<String>) -> Self {
+        let (last, error) = match last {
+            Ok(record) => (Some(Last::new(record)), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Self { path, last, error, holder }
+    }
+
+    /// Returns the cells of its row. An error has a column of its own, without a head, for a long one would make another column
+    /// wide.
+    fn row(&self) -> Vec<String> {
+        let last = self
+            .last
+            .as_ref()
+            .map_or_else(|| ["unreadable", "-", "-", "-", "-"].map(str::to_owned), Last::cells);
+        let mut row = vec![harmless(&self.path)];
+        row.extend(last);
+        row.push(harmless(self.holder.as_deref().unwrap_or("-")));
+        row.extend(self.error.as_deref().map(harmless));
+        row
+    }
+}
+
+impl Last {
+    fn new(record: Record) -> Self {
         let seconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         Self {
-            path,
             outcome: record.outcome.to_string(),
             failure: if let RunOutcome::Failed(why) = &record.outcome { Some(why.clone()) } else { None },
             began: seconds(record.began),
@@ -74,24 +115,20 @@ impl Job {
             next: seconds(record.next()),
             by: record.identity.clone(),
             token: record.token.value(),
-            holder,
             record,
         }
     }
 
-    fn row(&self) -> Vec<String> {
+    fn cells(&self) -> [String; 5] {
         let short = |duration: Option<Duration>| duration.map_or("-".to_owned(), duration::short);
         let age = SystemTime::now().duration_since(self.record.began).unwrap_or_default();
         let took = self.record.ended.map(|ended| ended.duration_since(self.record.began).unwrap_or_default());
-        let holder = self.holder.as_deref().unwrap_or("-");
-        vec![
-            harmless(&self.path),
+        [
             self.outcome.clone(),
             format!("{} ago", duration::short(age)),
             short(took),
             harmless(&self.by),
             period::due(&self.record),
-            harmless(holder),
         ]
     }
 }
@@ -105,10 +142,15 @@ async fn below(client: &Client, path: &str) -> Result<Vec<Job>, Failure> {
         if zklock_core::check_lock_path(&path).is_ok() && children.iter().any(|child| child == RECORD) {
             // Periods are those of the record.
             let job = client.once(&OnceSpec::new(&path, Duration::from_secs(1))?)?;
-            if let Some(record) = job.last().await? {
+            let last = match job.last().await {
+                // The others can still be listed.
+                Err(error) if error.kind() == ErrorKind::Refused => Some(Err(error)),
+                last => last?.map(Ok),
+            };
+            if let Some(last) = last {
                 let holders = contenders::entries(&contenders::at(client, &path).await?);
                 let holder = holders.into_iter().find(|entry| entry.holds).map(|holder| holder.identity);
-                jobs.push(Job::new(path.clone(), record, holder));
+                jobs.push(Job::new(path.clone(), last, holder));
             }
         }
         let base = if path == "/" { "" } else { &path };

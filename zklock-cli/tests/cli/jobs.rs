@@ -106,6 +106,32 @@ fn jobs_shows_the_last_run_the_next_and_who_runs_it_now() {
 }
 
 #[test]
+fn jobs_shows_a_record_that_it_cannot_read_among_the_others_and_fails() {
+    let (folder, operator) = (path(), operator());
+    let job = |name: &str| format!("{folder}/{name}");
+    for name in ["a", "c"] {
+        assert_eq!(every(&job(name), &[], "true").code, Some(0));
+    }
+    for (node, data) in [("b", ""), ("b/last-run", "yesterday")] {
+        operator.create(&job(node), data);
+    }
+    let ended = output(zklock_there().args(["jobs", &folder]));
+    assert_eq!(ended.code, Some(125), "{ended:?}");
+    assert_eq!(ended.told(), "zklock: the records of 1 of 3 jobs cannot be read: see above\n");
+    let text = plain(&ended.out).replace(&folder, "PATH");
+    let rows: Vec<_> = text.lines().collect();
+    assert!(rows[1].starts_with("PATH/a done ") && rows[3].starts_with("PATH/c done "), "{text}");
+    let told = "PATH/b unreadable - - - - - the record of the job PATH/b cannot be read, ";
+    assert!(rows[2].starts_with(told), "{text}");
+    let json = output(zklock_there().args(["jobs", "--json", &folder]));
+    assert_eq!(json.code, Some(125), "{json:?}");
+    let jobs: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!((&jobs[0]["outcome"], &jobs[2]["outcome"]), (&"done".into(), &"done".into()));
+    assert!(jobs[0]["error"].is_null() && jobs[1]["outcome"].is_null(), "{jobs}");
+    assert!(jobs[1]["error"].as_str().unwrap().contains("b/last-run"), "{jobs}");
+}
+
+#[test]
 fn every_and_its_options_are_for_a_mutex() {
     for (options, told) in [
         (&["--every", "1d", "--read", "/a"][..], "--mutex"),
