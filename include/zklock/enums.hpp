@@ -36,6 +36,7 @@ enum class status : std::int32_t {
     at_risk = ZKLOCK_AT_RISK,
     stale_token = ZKLOCK_STALE_TOKEN,
     other_ensemble = ZKLOCK_OTHER_ENSEMBLE,
+    done = ZKLOCK_DONE,
 };
 
 /** The state of a hold: see zklock_state. */
@@ -89,6 +90,20 @@ enum class access : std::int32_t {
     open = ZKLOCK_ACCESS_OPEN,
     creator_all = ZKLOCK_ACCESS_CREATOR_ALL,
     read_open = ZKLOCK_ACCESS_READ_OPEN,
+};
+
+/** How a run of a job ended: see zklock_run_outcome. */
+enum class run_outcome : std::int32_t {
+    never = ZKLOCK_RUN_NEVER,     ///< The job has never run.
+    running = ZKLOCK_RUN_RUNNING, ///< The end is not recorded: it has not come, or the process died or lost the lock.
+    done = ZKLOCK_RUN_DONE,
+    failed = ZKLOCK_RUN_FAILED,
+};
+
+/** What becomes of a period in which a run has failed: see zklock_after_failure. */
+enum class after_failure : std::int32_t {
+    again = ZKLOCK_AFTER_FAILURE_AGAIN, ///< The job runs again in the same period.
+    next = ZKLOCK_AFTER_FAILURE_NEXT,   ///< It runs in the next one.
 };
 
 /** The databases that fence_sql() has statements for: see zklock_database. */

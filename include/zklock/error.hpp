@@ -31,6 +31,7 @@ struct at_risk_error : error { using error::error; };     ///< The lease is too 
 struct stale_token_error : error { using error::error; }; ///< A fence refused the write: a later holder has written, so stop.
 struct closed_error : error { using error::error; };      ///< The client is closed: perhaps the program is ending.
 struct uncertain_error : error { using error::error; };   ///< A guarded write may or may not be done: hold::read(), then decide.
+struct done_error : error { using error::error; };        ///< The job has run in this period: nothing is left to do.
 struct misuse_error : error { using error::error; };      ///< A wrong argument or handle, or an endless wait: correct the program.
 
 /** A node was not in the required state. Nothing was written. */
@@ -59,6 +60,7 @@ namespace detail {
     case status::stale_token: throw stale_token_error(why, message);
     case status::closed: throw closed_error(why, message);
     case status::uncertain: throw uncertain_error(why, message);
+    case status::done: throw done_error(why, message);
     case status::invalid_argument: case status::invalid_handle: case status::deadlock:
     case status::not_owner: case status::not_held: throw misuse_error(why, message);
     default: throw error(why, message);

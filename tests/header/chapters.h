@@ -50,7 +50,8 @@
  * - zklock_election_new: one leader, which zklock_observe reports
  * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
  *
- * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new.
+ * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new. A job
+ * (zklock_once_new) is a mutex that remembers its last run, so that it runs once in each period.
  *
  * What a hold promises
  * --------------------
@@ -120,9 +121,9 @@
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
- * are zklock_client_guard, zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
- * zklock_revoke, which only exist as calls that wait: make them on another thread. Events replace
- * zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
+ * are zklock_client_guard, zklock_hold_read, zklock_once_last, zklock_set_limit, zklock_evict,
+ * zklock_break_lock and zklock_revoke, which only exist as calls that wait: make them on another
+ * thread. Events replace zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
  *
  * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is
  * readable while the client has an event: a call has its result, a hold is lost or wanted, an observer
@@ -166,9 +167,10 @@
  *
  * You own every handle that you get from a function whose name ends with _new or _start, and from
  * zklock_client_new_lazy, zklock_acquire, zklock_observe, zklock_double_barrier_enter,
- * zklock_call_hold, zklock_call_client and zklock_call_member. Free it with the _free function of its
- * type. Freeing NULL does nothing. You may free handles in any order: a hold outlives
- * its lock, and a lock outlives its client.
+ * zklock_once_begin, zklock_call_hold, zklock_call_client, zklock_call_member and zklock_call_run. Free
+ * it with the _free function of its type. Freeing NULL does nothing. You may free handles in any
+ * order: a hold outlives its lock, and a lock outlives its client. Only the hold of a run
+ * (zklock_run_hold) belongs to the run.
  *
  * Freeing never waits for a server. If you free a hold that is still held, it is released in the
  * background. If a release must reach the servers before the process exits, call zklock_release or
@@ -225,7 +227,7 @@
  * exception is a fork that happens while another thread is making, changing or freeing options, or
  * setting the log: in that case, make them again in the child.
  *
- * A client of zklock_client_new_lazy, its locks and its barriers may be made before the fork. If the
+ * A client of zklock_client_new_lazy, its locks, barriers and jobs may be made before the fork. If the
  * parent has not used them by then, each child may use them, and connects on its own. So a server may
  * set up once and then fork its workers. If another thread was making or freeing such objects at the
  * moment of the fork, they may return ZKLOCK_FORKED in the child.
@@ -293,9 +295,9 @@
  * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example with
  * `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier one
  * did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills your
- * zklock_event, zklock_stats and zklock_lock_stats. They have reserved members too, and never grow.
- * The library owns zklock_contender, which may grow at its end. Its first member is its size. All
- * other structs are opaque.
+ * zklock_event, zklock_stats, zklock_lock_stats and zklock_record. They have reserved members too, and
+ * never grow. The library owns zklock_contender, which may grow at its end. Its first member is its
+ * size. All other structs are opaque.
  *
  * The end of the process
  * ----------------------

@@ -62,13 +62,18 @@ pub(crate) fn last_index() -> i64 {
 }
 
 fn keep(message: &str) {
-    let is_end = |at: &usize| message.is_char_boundary(*at);
-    let end = (0..=message.len().min(MESSAGE - 1)).rev().find(is_end).unwrap_or(0);
     LAST.with_borrow_mut(|last| {
-        for (place, byte) in last.iter_mut().zip(message[..end].bytes().chain([0])) {
+        for (place, byte) in last.iter_mut().zip(cut(message, MESSAGE - 1).bytes().chain([0])) {
             *place = byte;
         }
     });
+}
+
+/// Returns the beginning of a text that fits into so many bytes. It ends between two characters.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let is_end = |at: &usize| text.is_char_boundary(*at);
+    let end = (0..=text.len().min(most)).rev().find(is_end).unwrap_or(0);
+    &text[..end]
 }
 
 #[cfg(test)]

@@ -98,6 +98,16 @@ impl Held {
         handle
     }
 
+    /// Frees a handle. A hold that is held is released in the background.
+    pub(crate) fn free(hold: *mut zklock_hold) {
+        if let Some(held) = Self::table().take(hold) {
+            held.notice.end();
+            held.wanted.end();
+            held.tell_nobody();
+            held.inner.let_go();
+        }
+    }
+
     /// Returns the events of its client.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.events
@@ -227,12 +237,7 @@ export! {
     ///
     /// @param hold may be NULL. A handle that was already freed is ignored.
     pub fn zklock_hold_free(hold: *mut zklock_hold) {
-        if let Some(held) = Held::table().take(hold) {
-            held.notice.end();
-            held.wanted.end();
-            held.tell_nobody();
-            held.inner.let_go();
-        }
+        Held::free(hold);
     }
 
     /// Gets the fencing token of a hold. If two grants at one path exclude each other, the later one

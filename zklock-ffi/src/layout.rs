@@ -4,6 +4,7 @@
 use crate::contenders::zklock_contender;
 use crate::event::zklock_event;
 use crate::guarded::zklock_write;
+use crate::record::zklock_record;
 use crate::stats::{zklock_bucket, zklock_lock_stats, zklock_stats};
 use std::mem::offset_of;
 
@@ -24,5 +25,9 @@ const _: () = {
     assert!(size_of::<zklock_lock_stats>() == 256 && align_of::<zklock_lock_stats>() == 8);
     assert!(offset_of!(zklock_lock_stats, losses_by) == 64 && offset_of!(zklock_lock_stats, reserved) == 192);
     assert!(offset_of!(zklock_bucket, bound) == 0 && offset_of!(zklock_bucket, count) == 8);
+    assert!(size_of::<zklock_record>() == 1104 && align_of::<zklock_record>() == 8);
+    assert!(offset_of!(zklock_record, token) == 32 && offset_of!(zklock_record, outcome) == 40);
+    assert!(offset_of!(zklock_record, identity) == 44 && offset_of!(zklock_record, failure) == 556);
+    assert!(offset_of!(zklock_record, reserved) == 1068);
     assert!(offset_of!(zklock_event, kind) == 32 && offset_of!(zklock_event, reserved) == 36);
 };

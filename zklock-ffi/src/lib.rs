@@ -7,12 +7,12 @@
 // ```text
 // .  layout                        what C and the library must see alike
 //    kinds barrier double_barrier  one C noun a file: what is exported
-//    event
-//    contenders observer stats fence
+//    event once
+//    contenders observer stats fence run
 //    client lock credentials tls
 //    options lock_options guarded hold_wanted
 //    hold
-//    started log last_error version
+//    started log last_error version record
 //    loss events                   telling the host, and values as C has them
 //    callback connection readiness convert
 //    export                        what every function of C is made with
@@ -56,9 +56,12 @@ pub mod lock_options;
 pub mod log;
 pub mod loss;
 pub mod observer;
+pub mod once;
 pub mod options;
 mod raw;
 mod readiness;
+pub mod record;
+pub mod run;
 pub mod started;
 pub mod stats;
 pub mod status;

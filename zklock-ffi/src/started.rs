@@ -29,6 +29,9 @@ pub(crate) enum Answer {
     Client(blocking::Client),
     Hold(blocking::Hold),
     Member(blocking::Member),
+    Run(Box<blocking::Run>),
+    /// The call worked, and its result is a status.
+    Status(Failure),
     /// The result was an object of this name, and the caller has taken it.
     Taken(&'static str),
 }
@@ -127,7 +130,10 @@ impl Started {
     fn known(&self) -> MutexGuard<'_, Option<Result<Answer, Failure>>> {
         let mut known = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
-            *known = self.running.fetch().map(|result| result.map_err(Failure::from));
+            *known = self.running.fetch().map(|result| match result? {
+                Answer::Status(failure) => Err(failure),
+                answer => Ok(answer),
+            });
         }
         known
     }
@@ -158,7 +164,13 @@ impl Answer {
             Self::Number(number) => *number,
             Self::Versions(versions) => count(versions.len()),
             Self::Contenders(contenders) => count(contenders.len()),
-            Self::Nothing | Self::Client(_) | Self::Hold(_) | Self::Member(_) | Self::Taken(_) => 0,
+            Self::Nothing
+            | Self::Client(_)
+            | Self::Hold(_)
+            | Self::Member(_)
+            | Self::Run(_)
+            | Self::Status(_)
+            | Self::Taken(_) => 0,
         }
     }
 }
@@ -194,8 +206,8 @@ export! {
     /// Gets the result of a call and returns at once. You may call it more than once.
     ///
     /// This function only gives a number. zklock_call_hold, zklock_call_client, zklock_call_member,
-    /// zklock_call_versions and zklock_call_contenders give other results, and you need not call this
-    /// function before them.
+    /// zklock_call_run, zklock_call_versions and zklock_call_contenders give other results, and you need
+    /// not call this function before them.
     ///
     /// @param call the call. You must still free it.
     /// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
@@ -219,8 +231,9 @@ export! {
     /// An acquire leaves nothing behind in the queue, and a member that has not entered a double barrier
     /// yet withdraws: their nodes are deleted in the background. Before the process ends, close the
     /// client, which waits for that. Work that has already begun goes on in the background: a release,
-    /// leaving a barrier, closing a client. A cancelled commit may or may not be done. If a client
-    /// connects after the cancellation, it is closed.
+    /// leaving a barrier, closing a client. A cancelled commit, or end of a run, may or may not be done. If
+    /// a client connects after the cancellation, it is closed. If a run is begun just then, it counts as
+    /// failed.
     ///
     /// @param call the call. You must still free it.
     /// @return ZKLOCK_OK.
@@ -232,9 +245,9 @@ export! {
 
     /// Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
     /// is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, connected a
-    /// client or entered a double barrier, and you have not taken the hold, client or member from it,
-    /// then the lock is released, the client is closed, or the member leaves, in the background. A freed
-    /// call has no more events.
+    /// client, entered a double barrier or begun a run, and you have not taken the hold, client, member or
+    /// run from it, then the lock is released, the client is closed, the member leaves, or the run counts
+    /// as failed, in the background. A freed call has no more events.
     ///
     /// @param call may be NULL. A handle that was already freed is ignored.
     pub fn zklock_call_free(call: *mut zklock_call) {

@@ -73,6 +73,8 @@ c_enum! {
         /// how to go on.
         #[from(OtherEnsemble)]
         ZKLOCK_OTHER_ENSEMBLE = 20,
+        /// Nothing is left to do: the job has run in this period. zklock_once_last shows that run.
+        ZKLOCK_DONE = 21,
     }
 }
 

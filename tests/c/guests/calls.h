@@ -16,6 +16,9 @@ typedef struct {
     zklock_double_barrier *double_barrier;
     /* Set by new_handles, and again by zklock_double_barrier_enter. */
     zklock_member *member;
+    zklock_once *once;
+    /* Of a job each: a run is ended once. */
+    zklock_run *runs[4];
     /* Set by zklock_acquire. */
     zklock_hold *hold;
     /* Calls that are still running; the first is an acquire. */
@@ -68,6 +71,12 @@ static inline zklock_status enters(handles *on) {
     if (status) return status;
     zklock_member_free(on->member);
     on->member = member;
+    return status;
+}
+static inline zklock_status begins(handles *on) {
+    zklock_run *run;
+    zklock_status status = zklock_once_begin(on->once, SOON_MS, &run);
+    if (!status) zklock_run_free(run);
     return status;
 }
 static inline zklock_status starts(handles *on) {
@@ -133,6 +142,14 @@ static inline handles new_handles(const char *hosts, const char *path) {
     made.barrier = new_barrier(made.client, below(&made, "-barrier"));
     made.double_barrier = new_double_barrier(made.client, below(&made, "-double-barrier"), 1);
     OK(zklock_double_barrier_enter(made.double_barrier, SOON_MS, &made.member));
+    made.once = new_once(made.client, below(&made, "-job"));
+    for (size_t at = 0; at < sizeof made.runs / sizeof *made.runs; at++) {
+        char name[] = "-job-0";
+        name[5] += (char)at;
+        zklock_once *job = new_once(made.client, below(&made, name));
+        OK(zklock_once_begin(job, SOON_MS, &made.runs[at]));
+        zklock_once_free(job);
+    }
     zklock_double_barrier *alone = new_double_barrier(made.client, below(&made, "-alone"), 2);
     OK(zklock_double_barrier_enter_start(alone, ZKLOCK_FOREVER, &made.call));
     zklock_double_barrier_free(alone);
@@ -145,6 +162,8 @@ static inline void free_handles(handles *of) {
     zklock_hold_free(of->hold);
     zklock_observer_free(of->observer);
     zklock_member_free(of->member);
+    for (size_t at = 0; at < sizeof of->runs / sizeof *of->runs; at++) zklock_run_free(of->runs[at]);
+    zklock_once_free(of->once);
     zklock_double_barrier_free(of->double_barrier);
     zklock_barrier_free(of->barrier);
     zklock_lock_free(of->lock);

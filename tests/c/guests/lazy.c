@@ -3,10 +3,11 @@
 #define _GNU_SOURCE
 #include "guest.h"
 
-/* A client of these servers that has not connected, and a mutex of it. */
+/* A client of these servers that has not connected, and a mutex and a job of it. */
 typedef struct {
     zklock_client *client;
     zklock_lock *lock;
+    zklock_once *once;
 } lazy;
 
 static lazy new_lazy(const char *hosts, const char *path) {
@@ -15,11 +16,13 @@ static lazy new_lazy(const char *hosts, const char *path) {
     OK(zklock_client_new_lazy(hosts, options, &made.client));
     zklock_options_free(options);
     made.lock = new_mutex(made.client, path, 0);
+    made.once = new_once(made.client, "/jobs/lazy");
     return made;
 }
 
 static void free_lazy(lazy made) {
     zklock_lock_free(made.lock);
+    zklock_once_free(made.once);
     zklock_client_free(made.client);
 }
 
@@ -36,6 +39,10 @@ static void use(lazy made) {
     OK(zklock_contenders(made.lock, shows_this_process, &token));
     CHECK(!token);
     give_back(hold);
+    zklock_run *run;
+    OK(zklock_once_begin(made.once, SOON_MS, &run));
+    OK(zklock_run_failed(run, "the next process runs it again"));
+    zklock_run_free(run);
     CHECK(stats_of(made.client).sessions == 1);
 }
 

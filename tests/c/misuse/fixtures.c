@@ -85,6 +85,14 @@ static zklock_member *make_member(zklock_client *of, const char *path) {
     return keep(MEMBER, result);
 }
 
+static zklock_once *make_once(zklock_client *of, const char *path) { return keep(ONCE, new_once(of, path)); }
+
+static zklock_run *make_run(zklock_client *of, const char *path) {
+    zklock_run *result;
+    OK(zklock_once_begin(make_once(of, path), SOON_MS, &result));
+    return keep(RUN, result);
+}
+
 static void *make(kind kind, zklock_client *of) {
     switch (kind) {
     case OPTIONS: return make_options();
@@ -96,6 +104,8 @@ static void *make(kind kind, zklock_client *of) {
     case BARRIER: return make_barrier(of);
     case DOUBLE_BARRIER: return make_double_barrier(of, fresh_path(), 1);
     case MEMBER: return make_member(of, fresh_path());
+    case ONCE: return make_once(of, fresh_path());
+    case RUN: return make_run(of, fresh_path());
     /* It keeps running. */
     case CALL: return make_acquire(of, busy_path);
     case KINDS: break;
@@ -163,6 +173,7 @@ const char *harm_of_bystanders(void) {
     if (zklock_call_fd(bystanders[CALL], &descriptor) || descriptor != pending_before) return "the call";
     if (readable(descriptor, 0)) return "what the call waits for";
     if (zklock_member_loss(bystanders[MEMBER], &reason) || reason) return "the member of a barrier";
+    if (zklock_run_hold(bystanders[RUN], &hold) || !is_alive(hold)) return "the run of a job";
     return is_alive(busy_hold) ? NULL : "the hold of another client";
 }
 
@@ -218,6 +229,7 @@ static zklock_call *done(source with) {
     case ENTERED:
         OK(zklock_double_barrier_enter_start(make_double_barrier(client, fresh_path(), 1), SOON_MS, &result));
         break;
+    case BEGUN: OK(zklock_once_begin_start(make_once(client, fresh_path()), SOON_MS, &result)); break;
     case WRITTEN: OK(zklock_hold_commit_start(make_hold(client, 0), writes, 2, &result)); break;
     default: OK(zklock_contenders_start(bystanders[LOCK], &result));
     }
@@ -247,6 +259,10 @@ static void *make_busy(kind kind) {
         snprintf(path, sizeof path, "%s", fresh_path());
         make_member(other_client, path);
         return make_member(client, path);
+    case ONCE:
+        snprintf(path, sizeof path, "%s", fresh_path());
+        make_run(other_client, path);
+        return make_once(client, path);
     default: abort();
     }
 }
@@ -278,6 +294,7 @@ static void *in_state(source state, kind kind) {
     case GRANTED: return granted_acquire();
     case CONNECTED:
     case ENTERED:
+    case BEGUN:
     case WRITTEN:
     case SHOWN: return done(state);
     case FETCHED:
@@ -292,6 +309,10 @@ static void *in_state(source state, kind kind) {
     case LEFT:
         result = make_member(client, fresh_path());
         OK(zklock_member_leave(result, SOON_MS));
+        return result;
+    case ENDED:
+        result = make_run(client, fresh_path());
+        OK(zklock_run_done(result));
         return result;
     case RELEASED:
         result = make_hold(client, 0);

@@ -39,6 +39,7 @@ GOOD = {
     ("zklock_call_contenders", "call"): "SHOWN",
     ("zklock_call_client", "call"): "CONNECTED",
     ("zklock_call_member", "call"): "ENTERED",
+    ("zklock_call_run", "call"): "BEGUN",
     ("zklock_call_versions", "call"): "WRITTEN",
 }
 
@@ -54,11 +55,14 @@ OF_CLOSED = {
 PASTS = {
     "zklock_hold": [("RELEASED", "ZKLOCK_NOT_HELD")],
     "zklock_member": [("LEFT", "ZKLOCK_NOT_HELD")],
+    "zklock_run": [("ENDED", "ZKLOCK_NOT_HELD")],
     "zklock_call": [("LIVE", "ZKLOCK_PENDING"), ("FETCHED", "ZKLOCK_NOT_HELD"), ("CANCELLED", "ZKLOCK_INTERRUPTED")],
 }
 
 # What is not the result of an acquire.
-OF_OTHER_CALLS = {"zklock_call_client", "zklock_call_member", "zklock_call_versions", "zklock_call_contenders"}
+OF_OTHER_CALLS = {
+    "zklock_call_client", "zklock_call_member", "zklock_call_run", "zklock_call_versions", "zklock_call_contenders",
+}
 
 # Numbers that are nearly a living handle.
 NEARLY = {
@@ -93,6 +97,7 @@ TEXTS = {
     "staged": ("STAGED", []),
     "target": ("TARGET", ["", "/", ".."]),
     "variable": ("VARIABLE", ["", "ZKLOCK_NOT_SET"]),
+    "why": ("TEXT", []),
     "command": ("TEXT", ["", "/", "/dev/null", "/there/is/none", "true"]),
     "service": ("TEXT", ["", "a/b"]),
     "host": ("TEXT", ["", "a@B"]),
@@ -137,7 +142,7 @@ class Matrix:
         if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions"), ("zklock_bucket", "buckets")):
             return "room", base
         if parameter.is_out:
-            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event", "zklock_stats", "zklock_lock_stats")
+            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event", "zklock_stats", "zklock_lock_stats", "zklock_record")
             known = known or base in self.header.enums
             pointer = base == "char" or base in self.header.structs
             if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:
@@ -165,8 +170,10 @@ class Matrix:
                 return "number", None
             if base == "int" and parameter.name in ("creates", "beats"):
                 return "truth", None
-            if base == "int64_t" and parameter.name in ("timeout", "milliseconds", "needs"):
+            if base == "int64_t" and parameter.name in ("timeout", "milliseconds", "needs", "offset"):
                 return parameter.name, None
+            if base == "int64_t" and parameter.name == "every":
+                return "milliseconds", None
             if base == "size_t" and parameter.name in ("count", "size"):
                 return parameter.name, None
         raise NotUnderstood(f"no rule for {parameter.type} {parameter.name}")
@@ -190,7 +197,7 @@ class Matrix:
         if what == "enum":
             return "NUMBER", next(iter(self.header.enums[detail].values()))
         simple = {
-            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000), "needs": ("NUMBER", 0),
+            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000), "needs": ("NUMBER", 0), "offset": ("NUMBER", 0),
             "flags": ("NUMBER", 0), "truth": ("NUMBER", 1), "locks": ("LOCKS", "GOOD_LOCKS"), "clients": ("CLIENTS", "LIVE"), "names": ("NAMES", 0),
             "room": ("ROOM", 0), "size": ("NUMBER", 64),
         }
@@ -328,6 +335,11 @@ class Matrix:
         yield "0", ("NUMBER", "0"), "ZKLOCK_OK"
         yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in (LEAST, "-1", MOST))
 
+    def of_offset(self, _function, _parameter, _):
+        # The period is that of the good arguments, a second.
+        yield from ((number, ("NUMBER", number), "ZKLOCK_OK") for number in ("0", "999"))
+        yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in (LEAST, "-1", "1000", MOST))
+
     def of_number(self, _function, parameter, _):
         least, most = (int(number) for number in span(parameter))
         yield from ((str(number), ("NUMBER", number), "ZKLOCK_OK") for number in (least, most))
@@ -400,7 +412,7 @@ class Matrix:
             yield what, self.array(writes), wanted
 
 
-STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "CONNECTED", "ENTERED", "WRITTEN", "SHOWN", "FOLLOWED", "WANTED"}
+STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "CONNECTED", "ENTERED", "BEGUN", "WRITTEN", "SHOWN", "FOLLOWED", "WANTED"}
 
 
 def kind_of(name):

@@ -20,6 +20,8 @@ typedef enum kind {
     BARRIER,
     DOUBLE_BARRIER,
     MEMBER,
+    ONCE,
+    RUN,
     CALL,
     KINDS
 } kind;
@@ -56,7 +58,7 @@ typedef enum {
     FRESH,     /* a client of its own */
     FOLLOWED,  /* a client of its own that has an event */
     REENTRANT, /* of a reentrant lock */
-    BUSY,      /* of a lock that another client holds; a barrier that is set, or lacks a member; a member not alone */
+    BUSY,      /* of a lock that another client holds; a barrier that is set, or lacks a member; a member not alone; a job that runs */
     NAMED,     /* a lock with the path in whose queue NODE is */
     WANTED,    /* a hold for which another client is known to wait */
     TOLD,      /* an observer that has told what there was */
@@ -64,11 +66,13 @@ typedef enum {
     FETCHED,
     CONNECTED, /* calls that are done, with what they give */
     ENTERED,
+    BEGUN,
     WRITTEN,
     SHOWN,
     CANCELLED,
     RELEASED,
     LEFT, /* a member */
+    ENDED, /* a run */
     CLOSED, /* of a client that is closed */
     FREED,
     REPLACED,    /* freed, and its place is taken */
@@ -141,7 +145,7 @@ extern const char *const texts[];
 extern const zklock_write *const arrays[];
 
 /* Room for every result, as the matrix checks. */
-#define BLOCK_BYTES 512
+#define BLOCK_BYTES 2048
 /* The size of the memory to which wild pointers point. */
 #define WILD_BYTES 256
 

@@ -233,6 +233,12 @@ zklock_barrier *new_barrier(zklock_client *client, const char *path) {
     return barrier;
 }
 
+zklock_once *new_once(zklock_client *client, const char *path) {
+    zklock_once *once;
+    OK(zklock_once_new(client, path, 31536000000000, 0, ZKLOCK_AFTER_FAILURE_AGAIN, &once));
+    return once;
+}
+
 zklock_double_barrier *new_double_barrier(zklock_client *client, const char *path, uint32_t members) {
     zklock_double_barrier *barrier;
     OK(zklock_double_barrier_new(client, path, members, &barrier));

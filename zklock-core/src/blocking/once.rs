@@ -47,6 +47,12 @@ impl Once {
         Ok(Self { core, spec })
     }
 
+    /// Returns the core's job.
+    #[doc(hidden)]
+    pub fn core(&self) -> &Lazy<crate::Once> {
+        &self.core
+    }
+
     /// Returns the description that the job was made from.
     ///
     /// # Examples
