@@ -21,6 +21,7 @@ constexpr bool moves = !std::is_copy_constructible_v<Type> && !std::is_copy_assi
 static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold> && moves<zklock::options>);
 static_assert(moves<zklock::async_call<zklock::hold>> && moves<zklock::async_call<void>> && moves<zklock::observer>);
 static_assert(moves<zklock::barrier> && moves<zklock::double_barrier> && moves<zklock::member>);
+static_assert(moves<zklock::once> && moves<zklock::run>);
 static_assert(!std::is_convertible_v<zklock_hold *, zklock::hold> && !std::is_convertible_v<std::string, zklock::client>);
 
 std::string data_of(const std::string &node) { return ground("data %s", node.c_str()); }

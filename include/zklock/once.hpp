@@ -1,0 +1,107 @@
+/* Jobs that run once in each period, on one of many hosts. */
+
+#ifndef ZKLOCK_ONCE_HPP
+#define ZKLOCK_ONCE_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "client.hpp"
+
+namespace zklock {
+
+/** What is recorded of the last run of a job: see zklock_record. Times are those of the servers. */
+struct record {
+    std::chrono::system_clock::time_point began;
+    /** Nothing if the run has not ended, or nobody could record that. */
+    std::optional<std::chrono::system_clock::time_point> ended;
+    /** When the next period begins. */
+    std::chrono::system_clock::time_point next;
+    std::int64_t period;
+    std::uint64_t token;
+    run_outcome outcome;
+    std::string identity, failure;
+};
+
+/**
+ * A run of a job, which holds the job's lock. End it with done() or failed(). A run that is destroyed without either counts
+ * as failed: if your work throws, there is nothing to do.
+ */
+class [[nodiscard]] run : public detail::owner<zklock_run, zklock_run_free> {
+public:
+    explicit run(zklock_run *owned) : owner(owned), hold_(ask<zklock_hold *>(zklock_run_hold)) {}
+    /** The hold of the job's lock, for its token and its loss. If you release it, the run cannot be recorded as done. */
+    const zklock::hold &hold() const noexcept { return hold_; }
+    zklock::hold &hold() noexcept { return hold_; }
+    /** Records that the job is done in this period, and releases its lock. Throws a lost_error if the lock was lost: the run
+        counts as failed then, and another process may have begun to run the job again. */
+    void done() { detail::check(zklock_run_done(get())); }
+    /** Records that the job has failed, and why, and releases its lock. It throws what done() throws. */
+    void failed(const std::string &why) { detail::check(zklock_run_failed(get(), detail::text(why))); }
+    /** Does what done() does, in the background. Keep the run and the call until there is a result. */
+    async_call<void> start_done() { return async_call<void>(ask<zklock_call *>(zklock_run_done_start)); }
+    /** Does what failed() does, in the background. Keep the run and the call until there is a result. */
+    async_call<void> start_failed(const std::string &why) {
+        return async_call<void>(ask<zklock_call *>(zklock_run_failed_start, detail::text(why)));
+    }
+private:
+    /** Its handle is the run's. Whichever of the two frees it first, the other one does nothing. */
+    zklock::hold hold_;
+};
+
+/** Not for use outside these files. */
+namespace detail {
+template <>
+struct given<run> {
+    static run by(zklock_call *done) { return run(ask<zklock_run *>(zklock_call_run, done)); }
+};
+} // namespace detail
+
+/**
+ * A job, which runs on one of many hosts, once in each period.
+ *
+ *     zklock::once job(client, "/jobs/report", 24h, 12h);
+ *     if (auto run = job.begin()) {
+ *         write_the_report(run->hold().token());
+ *         run->done();
+ *     }
+ */
+class once : public detail::owner<zklock_once, zklock_once_free> {
+public:
+    using owner::owner;
+    /** The job at a path. Its periods are counted from 1970, and begin later by the offset: see zklock_once_new. This sends no
+        request. */
+    once(const client &maker, const std::string &path, detail::span every, detail::span offset = detail::span::zero(),
+         after_failure then = after_failure::again)
+        : owner(detail::ask<zklock_once *>(zklock_once_new, maker.get(), detail::text(path), detail::ms(every),
+                                           detail::ms(offset), static_cast<std::int32_t>(then))) {}
+
+    /** Begins a run; nothing if the job has run in this period. It waits while another process runs the job. */
+    [[nodiscard]] std::optional<run> begin() const { return begin_for(detail::span::max()); }
+    /** Like begin(), but waits for up to this time. Then it throws a timeout_error. */
+    [[nodiscard]] std::optional<run> begin_for(detail::span wait) const {
+        return ask_unless<run, zklock_run *>(ZKLOCK_DONE, zklock_once_begin, detail::ms(wait));
+    }
+    /** Begins a run in the background, and waits for up to this time. Then the call gives a timeout_error. If the job has run
+        in this period, it gives a done_error. */
+    async_call<run> start_begin(detail::span wait = detail::span::max()) const {
+        return async_call<run>(ask<zklock_call *>(zklock_once_begin_start, detail::ms(wait)));
+    }
+    /** What is recorded of the last run; nothing if the job has never run. It neither waits for a run nor disturbs it. */
+    std::optional<record> last() const {
+        const auto it = ask<zklock_record>(zklock_once_last);
+        if (it.outcome == ZKLOCK_RUN_NEVER) return std::nullopt;
+        const auto at = [](std::int64_t since_1970) {
+            return std::chrono::system_clock::time_point(std::chrono::milliseconds(since_1970));
+        };
+        record result{at(it.began), std::nullopt, at(it.next), it.period, it.token, static_cast<run_outcome>(it.outcome),
+                      it.identity, it.failure};
+        if (it.ended >= 0) result.ended = at(it.ended);
+        return result;
+    }
+};
+} // namespace zklock
+
+#endif // ZKLOCK_ONCE_HPP
