@@ -30,6 +30,8 @@ BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
     "listen at no port": (lambda _: Server(listen="127.0.0.1:http:80"), "cannot listen on"),
     "advance backwards": (lambda server: server.advance(-1), "seconds of -1 s"),
     "advance by what is no number": (lambda server: server.advance(math.nan), "seconds of NaN s"),
+    "date before 1970": (lambda server: server.set_date(-1), "a date of -1 s: give the seconds since 1970"),
+    "date that is no number": (lambda server: server.set_date(math.nan), "a date of NaN s"),
     "unknown fault": (
         lambda server: server.inject("explode", "create"),
         'no fault that is called "explode": known are lose-request, .*, expire',
@@ -72,7 +74,7 @@ WRONG_TYPES: dict[str, Call] = {
 
 # Every method, with arguments.
 CALLS: list[tuple[typing.Any, ...]] = [("__enter__",), ("sessions",), ("expire", 1), ("advance", 1), ("clear_faults",)]
-CALLS += [("inject", "freeze", "create"), ("cut",), ("cut", 1), ("freeze",), ("freeze", 1), ("thaw",), ("refuse",)]
+CALLS += [("set_date", 1), ("inject", "freeze", "create"), ("cut",), ("cut", 1), ("freeze",), ("freeze", 1), ("thaw",), ("refuse",)]
 CALLS += [("children", "/"), ("data", "/"), ("owner", "/"), ("put", "/a"), ("delete", "/a"), ("bring_back", "/a")]
 CALLS += [("set_sequence", "/", 1), ("wait_for_children", "/a", 1), ("dump",), ("_obey", "dump")]
 

@@ -89,6 +89,22 @@ def test_time_goes_on_at_a_word() -> None:
         eventually(lambda: zk.stats().sessions == 2)
 
 
+def test_a_job_is_due_again_when_the_date_lies_in_the_next_period(server: Server, zk: zklock.Client) -> None:
+    day = 86_400
+    job = zk.once("/jobs/report", every="1d")
+    for date in (7.5 * day, 8 * day):
+        server.set_date(date)
+        with job as run:
+            assert run
+        record = job.last()
+        assert record is not None and record.period == date // day and date <= record.began < date + day
+        with job as run:
+            assert not run
+    server.set_date(7 * day)
+    with job as run:
+        assert not run
+
+
 def test_a_reply_is_late_by_the_servers_clock(server: Server, zk: zklock.Client) -> None:
     injected = server.inject("delay-reply", "create", delay=3, below=PATH)
     attempt = Attempt(zk.mutex(PATH).hold)

@@ -1670,6 +1670,17 @@ class Server:
         The clocks of clients do not move. So a frozen holder still believes in its lease when the next one already has
         the lock. Use this to test fencing tokens. Raises ``InvalidInput`` if ``seconds`` is negative.
         """
+    def set_date(self, since_1970: float, /) -> None:
+        """Sets the date that the server gives to what is written from now on, in seconds since 1970. It runs on from there,
+        and sessions do not notice. It may go back, as it does when another server becomes the leader whose clock is slow.
+
+        So a test of a job need not wait for the next period:
+
+        >>> import time
+        >>> server.set_date(time.time() + 86400)
+
+        Raises ``InvalidInput`` if ``since_1970`` is negative.
+        """
     @overload
     def inject(
         self,

@@ -156,6 +156,25 @@ impl Server {
         self.ask(py, |server| server.advance(by))
     }
 
+    /// Sets the date that the server gives to what is written from now on, in seconds since 1970. It runs on from there,
+    /// and sessions do not notice. It may go back, as it does when another server becomes the leader whose clock is slow.
+    ///
+    /// So a test of a job need not wait for the next period:
+    ///
+    /// >>> import time
+    /// >>> server.set_date(time.time() + 86400)
+    ///
+    /// Raises ``InvalidInput`` if ``since_1970`` is negative.
+    #[pyo3(signature = (since_1970, /))]
+    fn set_date(&self, py: Python<'_>, since_1970: f64) -> PyResult<()> {
+        let date = Duration::try_from_secs_f64(since_1970).map_err(|_| {
+            let message =
+                format!("a date of {since_1970} s: give the seconds since 1970, such as time.time()");
+            invalid(py, message)
+        })?;
+        self.ask(py, |server| server.set_date(date))
+    }
+
     /// Sets a fault for a message to come. Returns an ``Injected``, which tells when the fault has struck.
     ///
     /// >>> injected = server.inject("cut-before-reply", "create", below="/locks/doc")
