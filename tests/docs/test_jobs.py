@@ -10,6 +10,7 @@ import typing
 import pytest
 from host import Hosts
 from page import ADDRESS, ROOT, blocks, changed, texts
+from zklock.testing import Server
 
 JOBS = blocks("docs/jobs.md", "python")
 UNIT = blocks("docs/jobs.md", "ini")["systemd"]["report.service"]
@@ -46,6 +47,39 @@ def test_apscheduler_runs_a_job_on_one_host(hosts: Hosts, servers: str) -> None:
         assert one.end(by=signal.SIGTERM) == 0, one.log()
         assert "Traceback" not in one.log()
     assert len(hosts.begun()) == 1
+
+
+def test_celery_runs_the_tasks_of_two_beats_once_in_each_period(hosts: Hosts) -> None:
+    queue = hosts.folder("queue")
+    options = {"data_folder_in": str(queue), "data_folder_out": str(queue), "store_processed": False}
+    hosts.write("celeryconfig.py", f"broker_url = 'filesystem://'\nbroker_transport_options = {options}\n")
+    changes = (("crontab(hour=0, minute=0)", "0.2"), ("default_retry_delay=60", "default_retry_delay=0.5"))
+    period = 300_000 * 86_400
+    with Server() as server:
+        install(hosts, "Celery beat", "schedule_tasks.py", server.hosts, *changes)
+        server.set_date(period)
+        celery = ("-m", "celery", "-A", "schedule_tasks")
+        worker = hosts.python(*celery, "worker", "--concurrency", "2", "--without-gossip", "--loglevel", "INFO")
+        worker.said(r"celery@\S+ ready")
+        beat = (*celery, "beat", "--loglevel", "INFO", "--pidfile", "", "--schedule")
+        beats = [hosts.python(*beat, f"schedule-{one}") for one in "ab"]
+        hosts.await_work(1)
+        # Whoever comes meanwhile comes again.
+        worker.said("Retry in")
+        hosts.let_go()
+        for periods in (1, 2, 3):
+            server.set_date(periods * period)
+            hosts.await_work(periods)
+            for one in beats:
+                sent = one.log().count("Sending due task")
+                one.said("Sending due task", times=sent + 3)
+            # Those that were queued meanwhile find it done.
+            done = worker.log().count(" succeeded in ")
+            worker.said(" succeeded in ", times=done + 10)
+            assert len(hosts.begun()) == periods, hosts.logs()
+        for one in (*beats, worker):
+            assert one.end(by=signal.SIGTERM) == 0, one.log()
+    assert "Traceback" not in hosts.logs()
 
 
 def test_django_runs_a_job_on_one_host(hosts: Hosts, servers: str) -> None:
