@@ -1,9 +1,11 @@
 //! Tests of the judge: it finds contradictions, and nothing else.
 
 mod handover;
+mod jobs;
 mod judge;
 
 use handover::{Faults, HandOvers, Struck, Whom};
+use jobs::{Between, Jobs, Outcome, Terms};
 use judge::{Claim, Judge, Mode, Violation, What};
 
 const PATH: &str = "/a";
@@ -233,4 +235,112 @@ fn one_that_came_after_the_lock_was_free_has_not_waited_for_it() {
     assert!(hand_overs.unexplained(&Faults::new([])).is_empty());
     hand_overs.is_given_up(PATH, 17 * SECOND, 20 * SECOND);
     assert_eq!(hand_overs.unexplained(&Faults::new([])).len(), 1);
+}
+
+/// A job with periods of 10 s. The judge's clock is 3 s behind the servers'.
+fn ten_seconds(again: bool) -> (Jobs, Terms) {
+    (Jobs::new(3 * SECOND), Terms { every: 10 * SECOND, again })
+}
+
+fn seconds(from: u64, to: u64) -> Between {
+    Between(from * SECOND, to * SECOND)
+}
+
+/// What is found if a run and then another one begin in these seconds, and end like this.
+fn two_runs(again: bool, runs: [(u64, u64, Outcome); 2]) -> Vec<String> {
+    let (mut jobs, terms) = ten_seconds(again);
+    for (token, (from, to, outcome)) in (1..).zip(runs) {
+        jobs.begins(PATH, terms, "a", token, seconds(from, to));
+        jobs.ends(PATH, token, outcome);
+    }
+    jobs.violations(u64::MAX)
+}
+
+#[test]
+fn a_job_that_is_done_does_not_begin_again_in_the_same_period() {
+    use Outcome::{Done, Failed, Perhaps};
+    for (runs, is_found) in [
+        ([(0, 1, Done), (2, 3, Done)], true),
+        // However the second one ends.
+        ([(0, 1, Done), (2, 3, Failed)], true),
+        ([(0, 1, Failed), (2, 3, Done)], false),
+        ([(0, 1, Perhaps), (2, 3, Done)], false),
+        // The next period begins at second 7.
+        ([(0, 6, Done), (7, 8, Done)], false),
+        // Nobody knows in which period one of them has begun.
+        ([(0, 7, Done), (7, 8, Done)], false),
+        ([(0, 1, Done), (6, 7, Done)], false),
+        ([(7, 8, Done), (16, 16, Done)], true),
+    ] {
+        assert_eq!(two_runs(true, runs).len(), usize::from(is_found), "{runs:?}");
+    }
+}
+
+#[test]
+fn a_job_that_runs_in_the_next_period_after_a_failure_does_not_begin_twice_in_one() {
+    assert_eq!(two_runs(false, [(0, 1, Outcome::Failed), (2, 3, Outcome::Failed)]).len(), 1);
+    assert_eq!(two_runs(false, [(0, 1, Outcome::Failed), (7, 8, Outcome::Failed)]).len(), 0);
+}
+
+#[test]
+fn a_job_that_begins_again_is_found_behind_a_run_whose_period_is_not_known() {
+    let (mut jobs, terms) = ten_seconds(true);
+    for (token, began) in [(1, seconds(0, 1)), (2, seconds(1, 7)), (3, seconds(2, 3))] {
+        jobs.begins(PATH, terms, "a", token, began);
+    }
+    jobs.ends(PATH, 1, Outcome::Done);
+    assert_eq!(jobs.violations(u64::MAX).len(), 1);
+}
+
+#[test]
+fn the_answer_that_nothing_is_left_to_do_needs_a_run_of_this_period_that_may_be_done() {
+    use Outcome::{Done, Failed, Perhaps};
+    // A run with token 1 has begun in period 1, and may have been done. An answer says that of period 1 or of another.
+    for (again, outcome, at, (token, period), expected) in [
+        (true, Done, seconds(8, 9), (1, 1), None),
+        (true, Perhaps, seconds(8, 9), (1, 1), None),
+        (true, Failed, seconds(8, 9), (1, 1), Some("Failed")),
+        (false, Failed, seconds(8, 9), (1, 1), None),
+        (true, Done, seconds(17, 18), (1, 1), Some("it was period 2 to 2")),
+        (true, Done, seconds(16, 17), (1, 1), None),
+        (true, Done, seconds(8, 9), (1, 2), Some("it was period 1 to 1")),
+        (true, Done, seconds(17, 18), (1, 2), Some("which began between 7000000 and 8000000 µs")),
+        (true, Done, seconds(8, 9), (2, 1), Some("nobody has had that run")),
+        (false, Done, seconds(8, 9), (2, 1), None),
+    ] {
+        let (mut jobs, terms) = ten_seconds(again);
+        jobs.begins(PATH, terms, "a", 1, seconds(7, 8));
+        jobs.ends(PATH, 1, outcome);
+        jobs.answers(PATH, terms, "b", at, (token, period));
+        let found = jobs.violations(u64::MAX);
+        let is_expected = |found: &[String]| match expected {
+            None => found.is_empty(),
+            Some(why) => found.len() == 1 && found[0].contains(why),
+        };
+        assert!(is_expected(&found), "{again} {outcome:?} {at:?} {token} {period}: {found:?}");
+    }
+}
+
+#[test]
+fn what_an_answer_rests_on_may_be_heard_a_moment_later() {
+    let (mut jobs, terms) = ten_seconds(true);
+    jobs.answers(PATH, terms, "b", seconds(8, 9), (1, 1));
+    assert!(jobs.violations(9 * SECOND).is_empty());
+    assert_eq!(jobs.violations(10 * SECOND).len(), 1);
+    jobs.begins(PATH, terms, "a", 1, seconds(7, 8));
+    jobs.ends(PATH, 1, Outcome::Done);
+    assert!(jobs.violations(10 * SECOND).is_empty());
+}
+
+#[test]
+fn a_report_counts_the_periods_of_a_job() {
+    let (mut jobs, terms) = ten_seconds(true);
+    for (token, at, outcome) in [(1, 0, Outcome::Failed), (2, 1, Outcome::Done), (3, 30, Outcome::Failed)] {
+        jobs.begins(PATH, terms, "a", token, seconds(at, at));
+        jobs.ends(PATH, token, outcome);
+    }
+    jobs.answers(PATH, terms, "b", seconds(8, 9), (2, 1));
+    let summary: Vec<_> = jobs.summary().collect();
+    let expected = "/a: of 4 periods 3 had an answer and 1 a run that may be done; runs: 1 done, 0 perhaps, 2 not; nothing left to do: 1 times";
+    assert_eq!(summary, [expected]);
 }
