@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::record::Book;
+use crate::report::since_1970;
 
 /// Events of a connection.
 enum Heard {
@@ -38,7 +39,7 @@ impl Register {
             }
         });
         let log = File::create(log)?;
-        Ok(Self { address, heard, connections: Vec::new(), log, book: Book::default() })
+        Ok(Self { address, heard, connections: Vec::new(), log, book: Book::new(since_1970()) })
     }
 
     /// Writes down and judges the lines received so far. Returns how long the disk has taken.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::field::Field;
 use crate::handover::{Faults, OUTLIVED, Struck, Whom};
 use crate::judge::{Violation, What};
@@ -19,7 +21,19 @@ pub(crate) struct Report {
 
 /// The machine's monotonic clock, which all processes share, in nanoseconds.
 pub(crate) fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    read(ClockId::Monotonic)
+}
+
+/// What that clock is behind the time since 1970.
+pub(crate) fn since_1970() -> u64 {
+    // This thread may be stopped between the two clocks, and then they seem to be closer.
+    let apart =
+        (0..100).map(|_| (read(ClockId::Realtime), now())).map(|(date, now)| date.saturating_sub(now));
+    apart.max().unwrap_or_default()
+}
+
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     let number = |part: i64| u64::try_from(part).unwrap_or_default();
     number(time.tv_sec) * 1_000_000_000 + number(time.tv_nsec)
 }
@@ -68,6 +82,7 @@ impl Report {
         let mut faults = BTreeMap::<&str, u64>::new();
         field.struck.iter().for_each(|struck| *faults.entry(struck.name).or_default() += 1);
         println!("{} faults: {faults:?}", field.struck.len());
+        book.jobs.summary().for_each(|job| println!("{job}"));
         println!("lost: {:?}", sorted(&book.lost));
         println!("not got: {:?}", sorted(&book.gave));
         let faults = Faults::new(field.struck.iter().chain(&field.stalls).cloned());
@@ -101,6 +116,7 @@ impl Report {
             .chain(&unexplained)
             .chain(ours)
             .cloned()
+            .chain(book.jobs.violations(u64::MAX))
             .chain(unread)
             .collect();
         troubles.iter().take(SAID).for_each(|trouble| println!("TROUBLE: {trouble}"));

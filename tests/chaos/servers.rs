@@ -182,7 +182,8 @@ fn has_number(path: &str) -> bool {
     digits >= 10
 }
 
-fn variable(name: &str) -> Result<String, String> {
+/// What `tests/chaos/run` has set.
+pub(crate) fn variable(name: &str) -> Result<String, String> {
     std::env::var(name).map_err(|_| format!("{name} is not set: call tests/chaos/run"))
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::servers::Kind;
+use crate::servers::{Kind, variable};
 
 /// The locks of zklock's workers. There are few paths, so that workers meet.
 const OURS: &[&str] = &[
@@ -21,6 +21,14 @@ const OURS: &[&str] = &[
     "semaphore=2:/PLACE/permits",
     "exclusive:/PLACE/exclusive",
 ];
+/// Jobs that run once in each period of so many milliseconds. All workers that run jobs run the same.
+const JOBS: &[&str] = &[
+    "once=1000:/quick/every-second",
+    "once-next=2000:/quick/every-two-seconds",
+    "once=6000:/quick/every-six-seconds",
+];
+/// By how many seconds the dates of workers that run jobs are wrong.
+const DATES: [&str; 3] = ["0", "3600", "-3600"];
 /// Additional locks of Curator's workers.
 const CURATORS: &[&str] =
     &["mutex:/PLACE/mutex", "read:/PLACE/sides", "write:/PLACE/sides", "semaphore=2:/PLACE/permits"];
@@ -56,6 +64,12 @@ pub(crate) struct Program {
     pub(crate) of: Kind,
 }
 
+impl Program {
+    pub(crate) fn runs_jobs(&self) -> bool {
+        self.locks == JOBS
+    }
+}
+
 const fn ours(name: &'static str) -> Program {
     Program { name, locks: OURS, more: &[], is_ours: true, of: Kind::ZooKeeper }
 }
@@ -71,6 +85,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ours("rust"),
     ours("python"),
     ours("c"),
+    Program { locks: JOBS, ..ours("rust-once") },
     peer("curator", CURATORS, LISTENS),
     peer("curator-alone", CURATORS_ALONE, LISTENS),
     peer("curator-deaf", CURATORS_ALONE, &[]),
@@ -90,9 +105,7 @@ pub(crate) fn is_ours(worker: &str) -> bool {
 /// The command that starts a program, from the environment that `tests/chaos/run` sets.
 fn command(program: &Program) -> io::Result<Command> {
     let family = program.name.split('-').next().unwrap_or_default();
-    let variable = format!("CHAOS_{}", family.to_uppercase());
-    let words = std::env::var(&variable)
-        .map_err(|_| io::Error::other(format!("{variable} is not set: call tests/chaos/run")))?;
+    let words = variable(&format!("CHAOS_{}", family.to_uppercase())).map_err(io::Error::other)?;
     let mut words = words.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words);
@@ -156,7 +169,14 @@ impl Workers {
         let place = PLACES[usize::try_from(*number).unwrap_or_default() % PLACES.len()];
         let locks = program.locks.iter().map(|lock| lock.replace("PLACE", place));
         let log = File::create(self.logs.join(&name))?;
-        let child = command(program)?
+        let mut command = command(program)?;
+        if program.runs_jobs() {
+            let wrong = DATES[usize::try_from(*number).unwrap_or_default() % DATES.len()];
+            command
+                .env("LD_PRELOAD", variable("CHAOS_DATE_LIBRARY").map_err(io::Error::other)?)
+                .env("CHAOS_DATE", wrong);
+        }
+        let child = command
             .args([hosts, &self.session.as_millis().to_string(), &self.register.to_string(), &name])
             .arg(seed.to_string())
             .args(locks)

@@ -12,7 +12,7 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// Locks that are held for long, so that much goes wrong meanwhile.
-const SLOW: &str = ":/slow/";
+pub(crate) const SLOW: &str = ":/slow/";
 /// Locks that are held for a millisecond at most, so that they are granted often.
 const SWIFT: &str = ":/swift-";
 /// How often a worker says that it still holds: ten times more rarely for slow locks.
