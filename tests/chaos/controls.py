@@ -35,6 +35,46 @@ CONTROLS = (
             }""",
     ),
 )
+# Workers that run jobs find these.
+OF_JOBS = (
+    Control(
+        "a job's record written without the guard of the hold",
+        "zklock-core/src/hold/grant.rs",
+        """        tokio::select! {
+            biased;
+            // Nothing has been sent yet, so it is certain that nothing was written.
+            reason = loss.clone().come() => return Err(reason.map_or_else(
+                || self.not_held(),
+                |reason| Error::lost(reason, self.path()),
+            )),
+            () = self.session().connected() => self.check_not_lost()?,
+        }
+        match self.session().commit(self.holding.nodes.clone(), writes).await {""",
+        """        let each = writes.into_iter().map(|write| match write {
+            Write::SetData { path, data, .. } => Write::SetData { path, data, version: None },
+            other => other,
+        });
+        match self.slot.session().await?.commit(Vec::new(), each.collect()).await {""",
+    ),
+    Control(
+        "a job's period taken from the client's clock",
+        "zklock-core/src/client/once.rs",
+        "if let Some(last) = last.filter(|last| self.spec.is_over(last, now)) {",
+        "let now = std::time::SystemTime::now();\n        if let Some(last) = last.filter(|last| self.spec.is_over(last, now)) {",
+    ),
+    Control(
+        "a job that is recorded as running taken for done",
+        "zklock-core/src/client/record.rs",
+        "self.outcome == RunOutcome::Done",
+        "!matches!(self.outcome, RunOutcome::Failed(_))",
+    ),
+    Control(
+        "a job that is done not recorded as done",
+        "zklock-core/src/client/run.rs",
+        "let text = Record { outcome, ..self.record.clone() }.to_text();",
+        "let _ = outcome;\n        let text = self.record.to_text();",
+    ),
+)
 COPIES = ROOT / "target/chaos"
 # Long enough for each kind of fault to strike several times.
 SECONDS = 600
@@ -51,7 +91,8 @@ def build(control: Control) -> pathlib.Path:
 def is_found(control: Control) -> bool:
     worker = build(control)
     begun = time.monotonic()
-    words = [str(ROOT / "tests/chaos/run"), "--workers", "rust=12", "--seconds", str(SECONDS), "--until-found"]
+    workers = ("rust-once=12", "--pace", "500") if control in OF_JOBS else ("rust=12",)
+    words = [str(ROOT / "tests/chaos/run"), "--workers", *workers, "--seconds", str(SECONDS), "--until-found"]
     done = subprocess.run(words, env=os.environ | {"CHAOS_RUST": str(worker)}, stdout=subprocess.PIPE, text=True)
     found = [line for line in done.stdout.splitlines() if line.startswith("found after")]
     shown = next((line for line in done.stdout.splitlines() if line.startswith("TROUBLE")), "")
@@ -60,4 +101,4 @@ def is_found(control: Control) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(planted.run(CONTROLS, is_found, sys.argv[1:]))
+    sys.exit(planted.run((*CONTROLS, *OF_JOBS), is_found, sys.argv[1:]))
