@@ -172,6 +172,28 @@ async fn a_run_whose_session_ends_is_taken_over_in_the_same_period() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_end_is_lost_does_not_take_the_record_of_the_next_one_for_its_own() {
+    let server = at_noon_of(7);
+    let (one, other) = (host(&server).await, host(&server).await);
+    let run = running(&job(&one)).await;
+    let wait = waiting(&job(&other));
+    queue_of(&server, PATH, 3);
+    let session = one.session_id().unwrap();
+    let frozen = server.inject(Fault::freeze(Kind::Multi).of_session(session).below(PATH));
+    let end = tokio::spawn(async move { run.done().await });
+    assert!(tokio::task::spawn_blocking(move || frozen.wait(SOON)).await.unwrap());
+    assert!(server.expire(session));
+    let taken_over = run_of(soon(wait).await.unwrap());
+    server.thaw();
+    let error = soon(end).await.unwrap().unwrap_err();
+    // It is lost if the session had ended before the write was sent.
+    assert!(matches!(error.kind(), ErrorKind::Uncertain | ErrorKind::Lost(_)), "{error}");
+    soon(taken_over.done()).await.unwrap();
+    let record = already(&job(&one)).await;
+    assert_eq!(record.token, taken_over.hold().token());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_has_lost_the_lock_stays_recorded_as_running_and_learns_that() {
     let server = at_noon_of(7);
     let host = host(&server).await;

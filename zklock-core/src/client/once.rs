@@ -98,7 +98,8 @@ impl Once {
     /// Fails like [`Lock::acquire`] does; and with:
     ///
     /// * [`ErrorKind::Refused`] if the record cannot be read. The message names its node, and says what to do;
-    /// * [`ErrorKind::Lost`] if the mutex is lost before the run is recorded;
+    /// * [`ErrorKind::Lost`] if the mutex is lost before the run is recorded, or [`ErrorKind::Uncertain`] if another host has
+    ///   recorded a run since;
     /// * [`ErrorKind::Unreachable`] if the ensemble does not answer any more once the mutex is held;
     /// * [`ErrorKind::Conflict`] if somebody else writes or deletes the record at the same moment.
     ///

@@ -187,6 +187,13 @@ pub(crate) fn read(path: &str, node: &NodeData) -> Result<Option<Record>, Error>
     })
 }
 
+/// Whether the node has what was written as this text. The next holder may have added when the run ended.
+pub(crate) fn is_of(node: &NodeData, text: &str) -> bool {
+    let data = String::from_utf8_lossy(&node.data);
+    let without_end = |line: &&str| !line.starts_with("ended=");
+    data.lines().filter(without_end).eq(text.lines().filter(without_end))
+}
+
 /// Returns the number of the period in which a moment lies.
 pub(crate) fn period(at: SystemTime, every: Duration, offset: Duration) -> i64 {
     since_1970(at).saturating_sub(millis(offset)).div_euclid(millis(every).max(1))
@@ -256,6 +263,18 @@ mod tests {
         let read = parsed(&long.to_text()).unwrap().unwrap();
         assert_eq!(read.identity, "a b c");
         assert_eq!(read.outcome, RunOutcome::Failed("x ".repeat(CHARACTERS_AT_MOST / 2)));
+    }
+
+    #[test]
+    fn a_record_is_known_again_when_the_next_holder_has_added_its_end() {
+        let over = record(RunOutcome::Done);
+        let with_end = Record { ended: Some(at(AT + 1)), ..over.clone() };
+        let of_the_next = Record { token: Token::of(8), ..over.clone() };
+        let is_known = |record: &Record| {
+            let node = NodeData { data: record.to_text().into(), version: 0, modified: at(AT + 5) };
+            is_of(&node, &over.to_text())
+        };
+        assert_eq!([&over, &with_end, &of_the_next].map(is_known), [true, true, false]);
     }
 
     #[test]

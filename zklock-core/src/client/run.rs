@@ -1,7 +1,7 @@
 //! A run of a job that runs once in each period.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::client::record::{NAME, Record, RunOutcome};
+use crate::client::record::{self, NAME, Record, RunOutcome};
 use crate::hold::hold::Hold;
 use std::fmt;
 
@@ -82,6 +82,8 @@ impl Run {
     /// * [`ErrorKind::NotHeld`] if the run has been ended before;
     /// * [`ErrorKind::Conflict`] if somebody else has written the record, or deleted it;
     /// * [`ErrorKind::Unreachable`] if the ensemble does not answer, so that nobody knows whether it is recorded;
+    /// * [`ErrorKind::Uncertain`] if the answer was lost, and then the hold, and another host has run the job before anybody could
+    ///   see whether it is recorded;
     /// * [`ErrorKind::Refused`] and [`ErrorKind::Timeout`] as for [`Hold::release`].
     ///
     /// In every case the mutex is released, or is being released in the background.
@@ -168,7 +170,7 @@ impl RunEntry {
                 ErrorKind::Lost(_) => {
                     format!("the run of the job {path} stays recorded as running, and counts as failed")
                 }
-                ErrorKind::Unreachable => {
+                ErrorKind::Unreachable | ErrorKind::Uncertain => {
                     format!("nobody knows whether the end of the run of the job {path} is recorded")
                 }
                 _ => format!("the end of the run of the job {path} is not recorded"),
@@ -192,10 +194,12 @@ pub(crate) async fn write(hold: &Hold, text: &str, version: i32) -> Result<i32, 
     loop {
         match hold.guarded().set_data(&node, text.as_bytes(), Some(version)).commit().await {
             Err(error) if error.kind() == ErrorKind::Uncertain => {
-                // Only this hold writes, so another version is its own.
                 match hold.read(&node).await? {
-                    Some(written) if written.version != version => return Ok(written.version),
-                    _ => {}
+                    Some(written) if written.version == version => {}
+                    Some(written) if record::is_of(&written, text) => return Ok(written.version),
+                    // The hold is lost, and its record may have been there in between.
+                    Some(_) => return Err(error.within("somebody else has written the record since")),
+                    None => {}
                 }
             }
             written => return Ok(written?.versions().first().copied().flatten().unwrap_or(version)),
