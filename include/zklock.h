@@ -141,24 +141,29 @@
  * What a hold promises
  * --------------------
  *
- * While zklock_hold_valid_for gives more than 0, the lock is held, and nobody has a hold that
- * conflicts with it. This time is a lease. It starts at the moment when the client sent the last
- * write that a quorum committed, it is measured on a clock that keeps running while the machine is
- * suspended, and it ends before the servers can give the lock to another client. This assumes that
- * clocks run at the same speed to within 2 %, and that the servers' tick is at most half of the
- * session timeout. Servers enforce the latter unless minSessionTimeout was lowered.
+ * While zklock_hold_valid_for gives more than 0, the lock is held, and no conflicting hold exists.
+ * This time is a lease. It starts when the client sends the last write that a quorum committed. It is
+ * measured on a clock that keeps running while the machine is suspended. It ends before the servers
+ * can give the lock to another client.
  *
- * Whatever the cause of a loss, you learn of it within a tenth of the session timeout: from the
- * hold's state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release.
+ * The lease rests on three assumptions:
  *
- * A holder can ask whether others are waiting (zklock_hold_is_wanted). A lock that nobody else wants
- * can stay with the client that held it last (zklock_lock_options_set_linger). That client can then
- * acquire it again without sending a request.
+ * - Clocks run at the same speed to within 2 %.
+ * - The servers' tick is at most half of the session timeout. Servers enforce this unless
+ *   minSessionTimeout was lowered.
+ * - No server grants less than half of the session timeout that another one granted.
  *
- * A hold cannot promise that your process is not paused right after it checked the hold. If that
- * matters, have the resource that the lock guards refuse any token smaller than the largest it has
- * seen, and accept an equal one (zklock_hold_token). Or write to ZooKeeper itself with
- * zklock_hold_commit.
+ * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
+ * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release.
+ * zklock_options_set_told_within and zklock_options_set_heartbeat can make that time longer.
+ *
+ * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
+ * wants a lock, it can stay with the client that held it last (zklock_lock_options_set_linger). That
+ * client then acquires it again without a request.
+ *
+ * No lock can keep your process from being paused right after it checks its hold. If that matters,
+ * have the resource that the lock guards refuse any token smaller than the largest it has seen, and
+ * accept an equal one (zklock_hold_token). Or write to ZooKeeper itself with zklock_hold_commit.
  *
  * Calls
  * -----
@@ -200,16 +205,15 @@
  * -----------
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
- * with _start. It gives a zklock_call, and zklock_call_finish tells how the call has ended. The
- * exceptions are zklock_client_guard, zklock_hold_read, zklock_once_last, zklock_set_limit,
- * zklock_evict, zklock_break_lock and zklock_revoke, which only exist as calls that wait: make them on
- * another thread. In place of zklock_hold_wait_lost, zklock_hold_wait_wanted and
- * zklock_observer_next there are events.
+ * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
+ * are zklock_client_guard, zklock_hold_read, zklock_once_last, zklock_set_limit, zklock_evict,
+ * zklock_break_lock and zklock_revoke, which only exist as calls that wait: make them on another
+ * thread. Events replace zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
  *
- * One descriptor per client is enough, however much is going on: zklock_client_fd. It is readable as
- * long as the client has an event: a call has its result, a hold is lost or wanted, an observer has a
- * new leader, or the connection has changed. An event has the handle that it is about, and the context
- * pointer that you set for that handle.
+ * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is
+ * readable while the client has an event: a call has its result, a hold is lost or wanted, an observer
+ * has a new leader, or the connection has changed. An event contains the handle that it is about, and
+ * the context pointer that you set for that handle.
  *
  *     zklock_event event;
  *     zklock_status status;
@@ -265,9 +269,9 @@
  * or freeing. Any thread may release a hold, so one thread can acquire a lock for another. Only a
  * hold of a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library starts one thread on the first call that connects a client or asks for its events, a
- * second one for the first callback, and another if hosts are given by name, because the resolver
- * needs one. A thread that calls the library needs no more than 64 KiB of stack.
+ * The library starts one thread on the first call that connects a client or asks for its events, and a
+ * second one for the first callback. If hosts are given by name, the resolver needs another one. A
+ * thread that calls the library needs no more than 64 KiB of stack.
  *
  * A thread that is cancelled (pthread_cancel) during a call is cancelled after the call, even if its
  * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). With asynchronous cancellation, the
@@ -278,22 +282,23 @@
  * Callbacks
  * ---------
  *
- * Callbacks for losses and for the log run one at a time, on a single thread of the
- * library, which holds none of its internal locks meanwhile. They may make any call that does not
- * wait. A call that would wait returns ZKLOCK_DEADLOCK there.
+ * Callbacks for losses and for the log run one at a time, on a single thread of the library. They may
+ * make any call that does not wait, because that thread holds no internal lock meanwhile. A call that
+ * would wait returns ZKLOCK_DEADLOCK there.
  *
- * A callback must return: it must not throw, longjmp out or end the thread, and while it runs all
- * other callbacks wait. All signals are blocked in it, and in any thread or process that it starts. A
+ * A callback must return: it must not throw, longjmp out or end the thread. All other callbacks wait
+ * while it runs. All signals are blocked in it, and in any thread or process that it starts. A
  * callback may run while the process is exiting. Before you destroy anything that it uses, free the
  * hold, or set another log.
  *
  * Signals
  * -------
  *
- * The library installs no signal handlers and does not change your signal masks. Its threads block
- * all signals except their own faults, so signals are delivered only to your threads. SIGPIPE is
- * never raised in the library's threads. A signal handler does not interrupt a wait. To end a wait,
- * close the client from another thread, or wait with a zklock_call, which can be cancelled. Do not call any function of this library in a signal handler.
+ * The library installs no signal handlers and does not change your signal masks. Its threads block all
+ * signals except their own faults, so signals are delivered only to your threads. SIGPIPE is never
+ * raised in the library's threads. A signal handler does not interrupt a wait. To end a wait, close
+ * the client from another thread, or wait with a zklock_call, which can be cancelled. Do not call any
+ * function of this library in a signal handler.
  *
  * Fork
  * ----
@@ -315,19 +320,20 @@
  * Descriptors
  * -----------
  *
- * Close only descriptors that you have opened. Some programs close all others when they become
- * daemons. With those of this library, they close every client: its holds are lost at once
- * (ZKLOCK_REASON_CLIENT_CLOSED), and calls return ZKLOCK_CLOSED, with a message that says so. _free
+ * Close only descriptors that you opened. Some programs close all others when they become daemons. If
+ * that closes descriptors of this library, it closes every client: the holds are lost at once
+ * (ZKLOCK_REASON_CLIENT_CLOSED), and calls return ZKLOCK_CLOSED, with a message that says why. _free
  * still frees. A new client works, but the locks of the old one are only free once its session has
- * timed out. So become a daemon first and then connect, or close the client before.
+ * timed out. So become a daemon before you connect, or close the client first.
  *
- * The library notices in the next call, and by itself in the next heartbeat or, without a hold, within
- * a third of the session timeout. It looks before it uses a descriptor, so it does not write to a file
- * of yours that has got the number. It may do so if you close its descriptors while it is busy (another
- * thread is in a call, or something goes on that a _start has begun), or close a few of them only.
+ * The library notices this in the next call. Without a call, it notices in the next heartbeat, or
+ * within a third of the session timeout if nothing is held. It checks a descriptor before it uses it,
+ * so it does not write to a file of yours that now has the same number. This check does not help if
+ * you close only a few of its descriptors, or close them while another thread is in a call or a call
+ * of a _start function is running.
  *
- * A program may run without standard streams. The library keeps nothing on the numbers 0 to 2, except
- * for a moment while the first client of a process connects, so you may open them at any other time.
+ * A program may run without standard streams. The library leaves the descriptors 0 to 2 free, except
+ * for a moment while the first client of a process connects. You may open them at any other time.
  *
  * Constructors
  * ------------
@@ -336,13 +342,13 @@
  * or, in C++, a global zklock::client. There, make a client with zklock_client_new_lazy, or connect
  * when the plugin is first used (in C++, with a static variable in a function).
  *
- * While a shared object is being loaded, the loader holds a lock, and every thread that starts, or
- * calls this library for the first time, waits for it. So the first zklock_client_new of a process
- * returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and the message says why. A
- * later one may succeed, but may fail if hosts are given by name. You may call
- * zklock_client_new_start there, but do not wait for its result, which may only come once the object
- * is loaded. Calls of other threads go on, except in a thread that has not called the library before:
- * its calls wait until the object is loaded.
+ * The loader holds a lock while it loads a shared object. Every thread that starts, or that calls this
+ * library for the first time, waits for that lock. So in a constructor, the first zklock_client_new of
+ * a process returns ZKLOCK_UNREACHABLE when the connect timeout is over, and the message says why. A
+ * later one may succeed, but may fail if hosts are given by name. You may call zklock_client_new_start
+ * in a constructor, but do not wait there for its result, which may only come once the object is
+ * loaded. Calls of other threads go on, except in a thread that has not called the library before: its
+ * calls wait until the object is loaded.
  *
  * Memory
  * ------
@@ -371,19 +377,19 @@
  * return a number that this header does not name, so give every switch a default. Compilers can warn
  * about numbers that a switch leaves out (-Wswitch-enum).
  *
- * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example
- * with `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier
- * one did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills
- * your zklock_event, zklock_stats, zklock_lock_stats and zklock_record, which have reserved members
- * too, and never grow. The library owns zklock_contender, whose first member is its size, and which
- * may grow at its end. All other structs are opaque.
+ * You fill zklock_write, which has reserved members. Set the whole struct to 0 first, for example with
+ * `zklock_write write = {0}`. If a reserved member is 0, a later library behaves as an earlier one
+ * did. An earlier library refuses any other value with ZKLOCK_INVALID_ARGUMENT. The library fills your
+ * zklock_event, zklock_stats, zklock_lock_stats and zklock_record. They have reserved members too, and
+ * never grow. The library owns zklock_contender, which may grow at its end. Its first member is its
+ * size. All other structs are opaque.
  *
  * The end of the process
  * ----------------------
  *
  * A process may end while it holds or waits for locks: nothing hangs. The servers free its locks when
- * its session has timed out. zklock_client_close frees them at once. A wait that has failed leaves
- * nothing. (If main ends with pthread_exit, the library's threads keep the process alive: call exit
+ * its session has timed out. zklock_client_close frees them at once. A wait that failed leaves no
+ * node. (If main ends with pthread_exit, the library's threads keep the process alive: call exit
  * instead.) Every function may be called in atexit handlers and in destructors of static objects. The
  * library stays loaded after dlclose.
  */
@@ -437,7 +443,7 @@
 #define ZKLOCK_NO_NODE (-2)
 
 /**
- * What a call returns. Numbers are never reused.
+ * The status that a call returns. Numbers are never reused.
  */
 typedef enum zklock_status ZKLOCK_INT32 {
     /**
@@ -470,8 +476,8 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_NOT_OWNER = 6,
     /**
-     * The hold was already released, what a call gives was already taken from it, or the
-     * member has already left: correct the program.
+     * The hold was already released, the result was already taken from the call, or the member
+     * has already left: correct the program.
      */
     ZKLOCK_NOT_HELD = 7,
     /**
@@ -568,7 +574,7 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_SESSION_EXPIRED = 1,
     /**
-     * Somebody deleted the hold's node.
+     * The hold's node was deleted.
      */
     ZKLOCK_REASON_NODE_DELETED = 2,
     /**
@@ -576,7 +582,7 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_LEASE_LAPSED = 3,
     /**
-     * The client was closed, or the program has closed descriptors of the library.
+     * The client was closed, or the program closed descriptors of the library.
      */
     ZKLOCK_REASON_CLIENT_CLOSED = 4,
     /**
@@ -588,8 +594,8 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
     /**
-     * The client closed its session, to get rid of a node that it is not allowed to delete.
-     * The message of ZKLOCK_LOST names the missing right.
+     * The client closed its session to remove a node that it is not allowed to delete. The
+     * message of ZKLOCK_LOST names the missing right.
      */
     ZKLOCK_REASON_SESSION_CLOSED = 7,
 } zklock_reason;
@@ -879,8 +885,8 @@ typedef enum zklock_write_kind ZKLOCK_INT32 {
 } zklock_write_kind;
 
 /**
- * A barrier at a path: as long as its node exists, zklock_barrier_wait waits. The node does not
- * belong to a client, and outlives the process that set it.
+ * A barrier at a path: while its node exists, zklock_barrier_wait waits. The node does not belong
+ * to a client, and outlives the process that set it.
  */
 typedef struct zklock_barrier zklock_barrier;
 
@@ -942,9 +948,9 @@ typedef struct zklock_options zklock_options;
 typedef struct zklock_run zklock_run;
 
 /**
- * A contender in the queue of a lock. Everything that it points to is valid for the call of the
- * visitor, or for as long as zklock_observer_next says. The running library may be earlier or
- * later than this header: see `size`.
+ * A contender in the queue of a lock. Its strings are valid during the call of the visitor, or for
+ * as long as zklock_observer_next says. The running library may be earlier or later than this
+ * header: see `size`.
  */
 typedef struct {
     /**
@@ -958,8 +964,8 @@ typedef struct {
      */
     const char *name;
     /**
-     * The name that the contender gives itself. zklock writes "host/pid", or the identity from the
-     * client's options.
+     * The name that the contender gives itself. A contender of zklock has "host/pid", or the
+     * identity from its client's options.
      */
     const char *identity;
     /**
@@ -971,8 +977,8 @@ typedef struct {
      */
     uint64_t session;
     /**
-     * The fencing token that it has, or will have once it holds the lock. The holder of a
-     * semaphore's permit may have a smaller token: here it is the number of its permit.
+     * The fencing token that it has, or will have once it holds the lock. For the holder of a
+     * semaphore's permit, this is the number of its permit, and its token may be smaller.
      */
     uint64_t token;
     /**
@@ -989,8 +995,8 @@ typedef struct {
     zklock_role role;
     /**
      * 1 if it holds the lock, judging by its place in the queue; 0 if it waits. A set of locks
-     * holds none of them until it is its turn in all of their queues, even if it is first in this
-     * one.
+     * holds none of its locks until its turn has come in all of their queues, even if it is first
+     * in this one.
      */
     int32_t holds;
 } zklock_contender;
@@ -1118,8 +1124,8 @@ typedef struct {
 } zklock_record;
 
 /**
- * What a client has counted so far, and what it still has to clean up. zklock_client_stats fills all
- * members. The struct never grows.
+ * The counters of a client: its work so far, and the nodes that it still has to clean up.
+ * zklock_client_stats fills all members. The struct never grows.
  */
 typedef struct {
     /**
@@ -1139,8 +1145,8 @@ typedef struct {
      */
     uint64_t reconnects;
     /**
-     * Attempts whose caller already has an answer, but whose node may still exist. It is being
-     * deleted.
+     * Attempts whose caller already has an answer, but whose node may still exist. The client is
+     * deleting these nodes.
      */
     uint64_t owed;
     /**
@@ -1152,7 +1158,7 @@ typedef struct {
      */
     uint64_t acquires_granted;
     /**
-     * Calls to acquire a lock that were not to wait, and found the lock busy.
+     * Calls to acquire a lock that tried once and found the lock busy.
      */
     uint64_t acquires_busy;
     /**
@@ -1182,8 +1188,8 @@ typedef struct {
 } zklock_stats;
 
 /**
- * What the locks with one name have done in a client, and what they do now: see
- * zklock_lock_options_set_figures. zklock_client_lock_stats fills all members. The struct never grows.
+ * The figures of the locks with one name in a client: see zklock_lock_options_set_figures.
+ * zklock_client_lock_stats fills all members. The struct never grows.
  */
 typedef struct {
     /**
@@ -1196,7 +1202,7 @@ typedef struct {
      */
     uint64_t waiting;
     /**
-     * How long ago the oldest grant that is held now was given, in milliseconds; 0 if nothing is held.
+     * The age of the oldest grant that is held now, in milliseconds; 0 if nothing is held.
      */
     uint64_t oldest_hold;
     /**
@@ -1204,7 +1210,7 @@ typedef struct {
      */
     uint64_t acquires_granted;
     /**
-     * Calls that were not to wait, and found the lock busy.
+     * Calls that tried once and found the lock busy.
      */
     uint64_t acquires_busy;
     /**
@@ -1234,7 +1240,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * No counted value is larger. It is infinite in the last bucket.
+     * The largest value that the bucket counts. It is infinite in the last bucket.
      */
     double bound;
     /**
@@ -1302,12 +1308,11 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_client(zklock_call *call, zklock_client **client);
 
 /**
- * Creates a client that connects on first use. Until then it does nothing, so a program may create
- * it, and locks and barriers of it, before it forks: each child that uses them connects on its
- * own.
+ * Creates a client that connects on first use. Until then it does nothing. So a program may create
+ * it, with its locks and barriers, before it forks: each child that uses them connects on its own.
  *
- * The first call that needs a connection makes it. That takes no longer than this call may wait,
- * and no longer than the connect timeout. So such a call may also return ZKLOCK_UNREACHABLE or
+ * The first call that needs a connection connects. It tries for no longer than it may wait, and
+ * for no longer than the connect timeout. So this call may also return ZKLOCK_UNREACHABLE or
  * ZKLOCK_REFUSED for the reasons given at zklock_client_new. The next call tries again. A call
  * with a timeout of 0 that has to connect first may take the connect timeout plus the try timeout.
  *
@@ -1349,26 +1354,27 @@ zklock_status zklock_client_connect_start(zklock_client *client,
                                           zklock_call **call);
 
 /**
- * Starts a guardian: a process that ends the session at the servers when this process is dead. Then
- * the client's locks are free at once, and not when the session times out. By default there is none.
+ * Starts a guardian: a process that ends the session at the servers when this process is dead. The
+ * client's locks are then free at once. Without a guardian, which is the default, they are free when
+ * the session times out.
  *
  *     if (zklock_client_guard(client, NULL) != ZKLOCK_OK) return fail(zklock_last_error());
  *
  * The guardian is the command zklock with the argument "guardian", of the same version as this
- * library. Through its standard input the client tells it how to connect, with all passwords, and
- * the key of each session. It is a child of this process with its own process group. This call
- * returns when it watches. It ends when the client is closed, or freed together with everything that
- * was made from it. It writes to standard error only if it could not end the session of a dead
- * process.
+ * library. It is a child of this process, in a process group of its own. The client writes to its
+ * standard input: how to connect, with all passwords, and the key of each session. This call returns
+ * when the guardian watches. The guardian ends when the client is closed, or freed together with
+ * everything that was made from it. It writes to standard error only if it could not end the session
+ * of a dead process.
  *
  * The guardian waits until this process is dead. It does nothing to a process that is stopped, slow,
- * cut off or replaced (exec). Child processes of this process may live on beside the next holder. If
- * the machine or the container dies, if the guardian is killed too, or if the servers cannot be
- * reached, the session timeout applies. If the guardian ends early, the log has a warning, and you
- * can make this call again.
+ * cut off or replaced (exec). Child processes of this process may still run when the next holder has
+ * the lock. If the machine or the container dies, if the guardian is killed too, or if the servers
+ * cannot be reached, the session timeout applies. If the guardian ends early, the log has a warning,
+ * and you can make this call again.
  *
- * @param client the client. One that has not connected connects first. A forked child guards a
- *        client of its own.
+ * @param client the client. If it has not connected yet, it connects first. In a forked child,
+ *        guard a client that the child made.
  * @param command the path of the command zklock, or its name in the directories of PATH. NULL for
  *        "zklock".
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the command cannot be found or executed, if it is
@@ -1480,8 +1486,8 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
 
 /**
- * Sets whether the client, when it opens a session, creates the chroot and the nodes above it if
- * they are missing. They are persistent nodes with the same access list as everything that the
+ * Sets whether the client creates the chroot, and the nodes above it, if they are missing when
+ * it opens a session. They are persistent nodes with the same access list as everything that the
  * client creates. Default: no.
  *
  * @param options the options.
@@ -1492,12 +1498,12 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_create_chroot(zklock_options *options, int creates);
 
 /**
- * Sets whether the client has the servers confirm its holds every twelfth of the session timeout.
- * Default: yes.
+ * Sets whether the client asks the servers to confirm its holds every twelfth of the session
+ * timeout. Default: yes.
  *
- * The heartbeat is a write to the ensemble, and a client with holds sends one each time, whether
- * it has one hold or a thousand. This adds up if thousands of clients hold something all day, for
- * example as leaders of thousands of elections.
+ * This heartbeat is one write to the ensemble, whether the client has one hold or a thousand. The
+ * writes add up if thousands of clients hold something all day, for example as leaders of
+ * thousands of elections.
  *
  * Without a heartbeat, such clients cost nothing, but nothing proves that a hold still exists.
  * Half a session timeout after the grant, zklock_hold_valid_for drops to 0 for good. The hold is
@@ -1514,20 +1520,20 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
 
 /**
- * Sets how soon a holder must learn of a lost hold if no server reports it, and with that how often the
- * client writes. Default: within a tenth of the session timeout. It can be up to a third of it.
+ * Sets how soon a holder learns of a loss that no server reports. Default: a tenth of the session
+ * timeout. The maximum is a third of it. The longer this time is, the less often the client writes.
  *
  * A client that holds anything writes to the ensemble once in five sixths of this time: every
- * twelfth of the session timeout by default, and 3.3 times less often with a third. What
- * zklock_hold_valid_for says is as true as ever. With more than a tenth the client also watches
- * the node of each hold, so it still learns of most losses in milliseconds. This is about the
- * others: a server that lags behind, or none that answers.
+ * twelfth of the session timeout by default, and 3.3 times less often with a third. The answers
+ * of zklock_hold_valid_for stay true. With more than a tenth, the client also watches the node
+ * of each hold, so it still learns of most losses in milliseconds. This time limits the other
+ * cases: a server lags behind, or no server answers.
  *
  * While replies take longer than a fortieth of the session timeout, the client writes more often
- * again. Replies that take longer than an eighth may put a hold at risk for a moment, and so may
- * shorter ones that are late again soon after others were. If the servers grant a shorter session
- * timeout than was asked for, the limits are parts of that one. Without a heartbeat this changes
- * nothing.
+ * again. A reply that takes longer than an eighth may put a hold at risk for a moment. So may a
+ * faster reply, if it is late soon after others were late. If the servers grant a shorter session
+ * timeout than you asked for, the limits are fractions of the granted one. Without a heartbeat,
+ * this option has no effect.
  *
  * @param options the options.
  * @param milliseconds not negative. zklock_client_new refuses less than a tenth and more than a
@@ -1658,8 +1664,8 @@ zklock_status zklock_options_set_pass_phrase_from_env(zklock_options *options,
  * client is then logged in as all of them. The password crosses the network in plain text, so use
  * TLS if others could listen. It never appears in an error message or in the log.
  *
- * The servers keep no list of users, so a wrong password is not an error: the client is then
- * simply another user, whom no access list knows.
+ * The servers keep no list of users, so a wrong password is not an error. With it, the client
+ * is another user, which no access list names.
  *
  * @param options the options.
  * @param user the name, without a colon.
@@ -1701,7 +1707,7 @@ zklock_status zklock_options_add_digest_from_env(zklock_options *options,
  * scheme "digest". In access lists the user is "sasl:user". A client can log in as only one user
  * by SASL: if there is a second one, making the client gives ZKLOCK_INVALID_ARGUMENT. The password
  * does not cross the network, and never appears in an error message or in the log. But a listener
- * can test guesses of the password against what does cross the network, so use TLS.
+ * can use what crosses the network to test guesses of the password, so use TLS.
  *
  * The servers list their users in the section "Server" of their JAAS file. Making a client gives
  * ZKLOCK_REFUSED if the password is wrong, if the servers do not know the user, or if they are not
@@ -1815,7 +1821,7 @@ zklock_status zklock_mutex_new(zklock_client *client,
 
 /**
  * Creates the read side of the read/write lock at a path. Any number of readers can hold it at
- * once, as long as no writer does.
+ * once, while no writer does.
  *
  * It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's dialect, with kazoo's
  * locks.
@@ -1908,8 +1914,8 @@ zklock_status zklock_set_limit(zklock_client *client, const char *path, uint32_t
  * Sets cannot deadlock each other, whatever order they name their locks in.
  *
  * @param client the client that made the locks. You may free it before the set.
- * @param locks mutexes, read and write sides, semaphores and elections. One that is named twice is
- *         in the set once. You may free them before the set.
+ * @param locks mutexes, read and write sides, semaphores and elections. A lock that you name twice
+ *         is in the set once. You may free them before the set.
  * @param count the number of locks, at least 1.
  * @param options NULL for the defaults. They are copied. Each lock keeps its own options, except
  *         that the options of the set decide whether it is reentrant as a whole.
@@ -2057,7 +2063,7 @@ zklock_status zklock_lock_options_set_permits(zklock_lock_options *options,
 
 /**
  * Sets the node that holds the number of permits of a semaphore, in the format of Curator's
- * SharedCount. As long as it does not exist, the limit is the one given to zklock_semaphore_new.
+ * SharedCount. While it does not exist, the limit is the one given to zklock_semaphore_new.
  * Waiters notice when zklock_set_limit changes it.
  *
  * @param options the options.
@@ -2069,20 +2075,21 @@ zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
                                                const char *path);
 
 /**
- * Sets how long the lock's node stays after a release, as long as nobody else wants the lock.
- * Default: 0, not at all. For mutexes and the sides of a read/write lock.
+ * Sets how long the lock's node stays after a release while no other contender wants the lock.
+ * Default: 0, so it is deleted at once. For mutexes and the sides of a read/write lock.
  *
  * While the node lingers, nobody holds the lock. The client's next acquire takes the node over
  * without a request, or after one check if its lease has run out or the client is disconnected.
- * When anyone else queues, with any library, the node is deleted: at once, or on release if the
- * lock is held. So a lock that only one process uses again and again costs nothing, and other
- * processes that want it wait for no more than a deletion. All readers of a client share one
- * node, until a writer queues.
+ * When another contender queues, of any library, the node is deleted: at once, or on release if
+ * the lock is held. So a lock that only one process uses again and again costs no request, and
+ * other processes that want it wait for no more than a deletion. All readers of a client share
+ * one node, until a writer queues.
  *
  * All grants on one node have the same token, so the resource that the lock guards must accept a
  * token equal to the largest that it has seen. If another client tries the lock once while the
- * node lingers, it finds the lock busy, but this frees the lock. If the process is killed, others
- * wait for its session timeout, as for any holder.
+ * node lingers, it finds the lock busy. That try causes the node to be deleted, so the lock is
+ * free afterwards. If the process is killed, others wait for its session timeout, as for any
+ * holder.
  *
  *     zklock_lock_options *options;
  *
@@ -2118,13 +2125,13 @@ zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
                                                   uint32_t turns);
 
 /**
- * Gives the lock a name under which it is counted by itself. Default: no name, so it is counted
- * with all others only.
+ * Gives the lock a name under which the client counts it separately. Default: no name, so it is
+ * only counted together with all others.
  *
  * Choose a few names, such as "report", and not one for each of thousands of paths: locks that
  * share a name are counted together. A client has 100 names at most, in the order in which locks
- * are made. What comes later is counted as "other", and the log tells of that. A set or a choice
- * of locks is counted as a whole. Names of the locks in it have no effect there.
+ * are made. Locks with later names are counted as "other", and the log has a warning. A set or a
+ * choice of locks is counted as a whole. Names of the locks in it have no effect there.
  *
  * @param options the options.
  * @param name 1 to 128 bytes, without control characters.
@@ -2147,14 +2154,15 @@ zklock_status zklock_lock_options_set_figures(zklock_lock_options *options,
  * itself. If no other thread releases such a hold, the wait never ends. The log has a warning when
  * such a wait begins.
  *
- * You may poll with a timeout of 0. After a zklock_lock of a mutex, an election or a read/write
- * lock was found busy twice, further tries send no request until the servers report that the
- * contender ahead has gone. So just after another client's release, a try may still return
- * ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most. A call
- * whose timeout leaves enough time for an answer always asks the servers.
+ * You may poll with a timeout of 0. After two tries have found a zklock_lock of a mutex, an
+ * election or a read/write lock busy, further tries send no request until the servers report
+ * that the contender ahead has left. So just after another client's release, a try may still
+ * return ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most.
+ * A call whose timeout leaves enough time for an answer always asks the servers.
  *
  * After ZKLOCK_TIMEOUT, the message of zklock_last_error names the holder, if the servers say who
- * that is. For that a wait asks them shortly before its end, and a try at most once a second.
+ * that is. To find out, a wait asks them shortly before its end, and a try asks at most once a
+ * second.
  *
  * A call that fails leaves no node in the queue, so the process may end right after it. It waits
  * until the servers have confirmed that, for 30 ms at most.
@@ -2225,12 +2233,13 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
 
 /**
- * Checks that the lock is certain to be held for that time and a hundredth of the session timeout,
- * even if the client hears nothing more from the servers. Call it before anything that takes that
- * long, so that nothing begins that cannot end in time. It sends no request and does not wait.
+ * Checks that the lock is certain to be held for this time plus a hundredth of the session
+ * timeout, even if the client hears nothing more from the servers. Call it before work that takes
+ * this long, so that you begin nothing that cannot end in time. It sends no request and does not
+ * wait.
  *
  * A lease is never longer than half of the session timeout, and in normal operation seldom shorter
- * than four tenths of it. If the process is paused after the call, what it does may still be late:
+ * than four tenths of it. If the process is paused after the call, its work may still be late:
  * have the resource compare tokens (zklock_hold_token).
  *
  *     if (zklock_hold_ensure(hold, 2000) != ZKLOCK_OK) return fail(zklock_last_error());
@@ -2291,13 +2300,14 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
 
 /**
- * Gets the identity of the ensemble, which a fence keeps beside the token (zklock_hold_token): tokens
- * of two ensembles cannot be compared. It is the data of the node "/zklock-ensemble", which the
- * first client that asks creates below its chroot, with its access list. A client asks the servers
- * once in each session, and waits for their answer.
+ * Gets the identity of the ensemble. A fence keeps it together with the token (zklock_hold_token),
+ * because tokens of two ensembles cannot be compared. The identity is the data of the node
+ * "/zklock-ensemble". The first client that asks creates this node below its chroot, with its access
+ * list. A client asks the servers once in each session, and waits for their answer.
  *
- * An ensemble that was restored from a backup keeps its identity, although its tokens have gone
- * back. Delete the node then, once its clients have ended.
+ * An ensemble that you restore from a backup keeps its identity, although its tokens start
+ * again from earlier ones. In that case, delete the node once the ensemble's clients have
+ * ended.
  *
  * @param client the client.
  * @param buffer receives the identity, without a NUL at its end: printable ASCII. What does not fit
@@ -2305,8 +2315,8 @@ zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
  * @param size the size of the buffer in bytes. 64 are enough.
  * @param[out] length the length of the identity in bytes, even if it does not fit.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
- *         ZKLOCK_REFUSED if the access list does not allow reading or creating the node, or if its
- *         data is none of zklock's; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ *         ZKLOCK_REFUSED if the access list does not allow reading or creating the node, or if the
+ *         node's data is not from zklock; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_ensemble_id(zklock_client *client,
@@ -2315,10 +2325,10 @@ zklock_status zklock_client_ensemble_id(zklock_client *client,
                                         size_t *length);
 
 /**
- * Gets a statement with which a database refuses the write of a holder that is late: of a process
- * that was paused between its last look at the hold and its write. The database keeps the greatest
- * token of each lock in a table. The first statement of each guarded transaction raises the lock's
- * row, or is refused. docs/fencing.md has the whole.
+ * Gets a statement with which a database refuses the write of a late holder: a process that was
+ * paused between its last check of the hold and its write. The database keeps the greatest token
+ * of each lock in a table. The first statement of each guarded transaction raises the lock's row,
+ * or is refused. docs/fencing.md explains how to use it.
  *
  *     const char *raise;
  *
@@ -2335,23 +2345,24 @@ zklock_status zklock_fence_sql(int32_t database,
                                const char **text);
 
 /**
- * Puts a file that is ready in the place of another, unless a later holder has written to that
- * folder. The greatest token is kept in the file ".zklock-fence" beside the target, which is locked
- * with flock meanwhile. So readers see the old file or the new one, whole, also after a crash. It
- * waits while another holder writes, and the first time for the servers: zklock_client_ensemble_id.
+ * Replaces a file with a new one that is ready, unless a later holder has written to that folder.
+ * The file ".zklock-fence" in the target's folder keeps the greatest token, and is locked with
+ * flock meanwhile. Readers see the old file or the new one, always complete, even after a crash.
+ * The call waits while another holder writes. The first call also waits for the servers: see
+ * zklock_client_ensemble_id.
  *
  *     if (zklock_hold_publish(hold, "reports/.sales.new", "reports/sales.csv") != ZKLOCK_OK) return fail(zklock_last_error());
  *
- * It works on one machine, on a local file system, and not on NFS.
+ * It works on one machine, on a local file system. It does not work on NFS.
  *
  * @param hold the hold.
  * @param staged the path of the file that is ready. It must be in the same file system, best in the
- *         same folder. It is synced, and renamed. If the call fails, it stays.
+ *         same folder. The call syncs and renames it. If the call fails, the file stays.
  * @param target the path of the file that it replaces, or that does not exist yet.
- * @return ZKLOCK_OK; ZKLOCK_STALE_TOKEN if a later holder has written: stop; ZKLOCK_OTHER_ENSEMBLE if
- *         the folder keeps the token of another ensemble; ZKLOCK_REFUSED for what the system
- *         refuses; ZKLOCK_UNREACHABLE if the servers do not tell the identity of the ensemble;
- *         ZKLOCK_LOST if the hold is lost, and nobody had asked for that identity before;
+ * @return ZKLOCK_OK; ZKLOCK_STALE_TOKEN if a later holder has written: stop; ZKLOCK_OTHER_ENSEMBLE
+ *         if the folder keeps the token of another ensemble; ZKLOCK_REFUSED if the system refuses an
+ *         operation; ZKLOCK_UNREACHABLE if the servers do not give the identity of the ensemble;
+ *         ZKLOCK_LOST if the hold is lost, and that identity was not asked for before;
  *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT.
  */
 ZKLOCK_NODISCARD
@@ -2361,8 +2372,8 @@ zklock_status zklock_hold_publish(zklock_hold *hold,
 
 /**
  * Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held
- * when the servers commit them. It waits for the servers' answer, or until it is too late for one:
- * a session timeout or two seconds at most, whichever is longer.
+ * when the servers commit them. It waits for the servers' answer, or until none can come: for a
+ * session timeout or two seconds at most, whichever is longer.
  *
  * @param hold the hold.
  * @param writes the writes, which are done in this order.
@@ -2371,7 +2382,7 @@ zklock_status zklock_hold_publish(zklock_hold *hold,
  *         for a node that was created, ZKLOCK_NO_NODE for a node that was deleted. It may be NULL.
  * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was no longer held, and nothing was written;
  *         ZKLOCK_CONFLICT if a node was not in the required state, and nothing was written:
- *         zklock_last_conflict tells which write was refused; ZKLOCK_UNCERTAIN if the reply was
+ *         zklock_last_conflict says which write was refused; ZKLOCK_UNCERTAIN if the reply was
  *         lost, and either all or nothing was written: zklock_hold_read shows which;
  *         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT
  *         for an invalid path, or for more than 512 KiB in total.
@@ -2385,7 +2396,7 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
 /**
  * Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
  * versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
- * zklock_last_conflict tells which write was refused.
+ * zklock_last_conflict says which write was refused.
  *
  * @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
  *         the call may then give ZKLOCK_NOT_HELD.
@@ -2415,7 +2426,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_versions(zklock_call *call, int32_t *versions);
 
 /**
- * Tells which write was refused, after ZKLOCK_CONFLICT from zklock_hold_commit, or from
+ * Says which write was refused, after ZKLOCK_CONFLICT from zklock_hold_commit, or from
  * zklock_call_finish or zklock_call_versions for a zklock_hold_commit_start. Ask right away: the
  * next call on this thread that fails replaces the answer.
  *
@@ -2428,8 +2439,8 @@ int64_t zklock_last_conflict(void);
  * Reads the data and the version of a node in ZooKeeper. The answer is at least as recent as
  * everything that the servers had committed when this was called, and it reflects the final
  * outcome of every earlier zklock_hold_commit of this hold. So after ZKLOCK_UNCERTAIN, read what
- * you meant to write, then decide. It works as long as the client is open, even if the hold is
- * lost or released.
+ * you meant to write, then decide. It works while the client is open, even if the hold is lost
+ * or released.
  *
  *     char state[64];
  *     size_t length;
@@ -2599,7 +2610,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
 
 /**
- * Tells whether anyone is known to be waiting for what this hold has, in any process and with any
+ * Says whether others are known to be waiting for what this hold has, in any process and with any
  * library. Use it to finish early, or to release the lock between two pieces of work.
  *
  *     for (piece = 0; piece < pieces && !is_wanted; piece++) {
@@ -2614,17 +2625,17 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  * in the background. It leaves watches, which the next contender or request triggers. A hold that is
  * never asked costs nothing.
  *
- * In an event loop, call this function once for each hold. If the client queues events, one comes
- * when somebody waits: ZKLOCK_EVENT_WANTED. Without a loop, let a thread call
- * zklock_hold_wait_wanted.
+ * In an event loop, call this function once for each hold. If the client queues events,
+ * ZKLOCK_EVENT_WANTED comes when others wait. Without a loop, call zklock_hold_wait_wanted on a
+ * thread.
  *
  * The answer is the state that was seen last, so it may still be 1 after the other contender has
- * given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
- * them. Nobody queues for a lock of zklock_exclusive_new: there, only waiters of this client and
- * requests to release are seen.
+ * given up. Readers do not wait for readers, so other readers do not make a hold of the read
+ * side wanted. A lock of zklock_exclusive_new has no queue: there, only waiters of this client
+ * and requests to release are seen.
  *
  * @param hold the hold.
- * @param[out] is_wanted 1 if anyone waits; 0 if nobody does, or if the hold is released or lost.
+ * @param[out] is_wanted 1 if others wait; 0 if none do, or if the hold is released or lost.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -2635,8 +2646,8 @@ zklock_status zklock_hold_is_wanted(zklock_hold *hold, int *is_wanted);
  *
  * @param hold the hold.
  * @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
- * @return ZKLOCK_OK if anyone waits; ZKLOCK_TIMEOUT if nobody does in that time; ZKLOCK_NOT_HELD
- *         if the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
+ * @return ZKLOCK_OK if others wait; ZKLOCK_TIMEOUT if none do in that time; ZKLOCK_NOT_HELD if
+ *         the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_wanted(zklock_hold *hold, int64_t timeout);
@@ -2644,14 +2655,13 @@ zklock_status zklock_hold_wait_wanted(zklock_hold *hold, int64_t timeout);
 /* ==== Event loops ==== */
 
 /**
- * Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
- * event, so this one descriptor serves all calls, holds and observers of the client. Do not
- * read from it, write to it or close it.
+ * Gets the descriptor of a client. It is readable while zklock_client_next_event has an event,
+ * so this one descriptor serves all calls, holds and observers of the client. Do not read from
+ * it, write to it or close it.
  *
- * The client starts to queue its events on the first call of this function or of
- * zklock_client_next_event, and queues none before. From then on, a client of
- * zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
- * it has connected.
+ * The client queues events only after the first call of this function or of
+ * zklock_client_next_event. After that call, a client of zklock_client_new_lazy belongs to this
+ * process. Its first event about the connection comes once it has connected.
  *
  * @param client the client.
  * @param[out] descriptor valid until the client is freed.
@@ -2675,11 +2685,11 @@ zklock_status zklock_client_fd(zklock_client *client, int *descriptor);
  *     }
  *     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
  *
- * From the first call of this function or of zklock_client_fd on, the client has one event for
+ * After the first call of this function or of zklock_client_fd, the client has one event for
  *
  * - each call of the client and of its locks, holds, barriers and members that gets its result,
  *   even if it was started earlier;
- * - each hold that is lost, if it was acquired from then on;
+ * - each hold that is lost, if it was acquired after that call;
  * - each such hold that others wait for, if zklock_hold_is_wanted was called for it;
  * - each new holder or leader that an observer sees: see zklock_observe;
  * - each change of the connection, starting with its current state.
@@ -2741,7 +2751,7 @@ zklock_status zklock_call_set_context(zklock_call *call, void *context);
  *         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
  *         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
  *         contenders; otherwise 0. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call is running; ZKLOCK_INTERRUPTED after
+ * @return ZKLOCK_OK; ZKLOCK_PENDING while the call is running; ZKLOCK_INTERRUPTED after
  *         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
  *         that the function without _start returns.
  */
@@ -2824,9 +2834,9 @@ zklock_status zklock_call_contenders(zklock_call *call,
  * observer watches only the holder, so many can observe one lock without waking each other.
  *
  * If the client queues events (see zklock_client_next_event), each report of the observer is one:
- * ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report, and only then the
- * next event can come. An observer that was made before the client queued events, or that has
- * reported an error, starts with its next zklock_observer_next.
+ * ZKLOCK_EVENT_LEADER. zklock_observer_next with a timeout of 0 gives the report. The next event
+ * can only come after that. An observer that was made before the client queued events, or that has
+ * reported an error, only reports after another call of zklock_observer_next.
  *
  * @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
  *         lock. You may free it before the observer.
@@ -2845,7 +2855,7 @@ zklock_status zklock_observe(zklock_lock *lock, zklock_observer **observer);
  * still waits for another of its locks. zklock_contenders can tell the two apart.
  *
  * @param observer the observer.
- * @param timeout in milliseconds. 0 gives what has been found in the background, and looks for more
+ * @param timeout in milliseconds. 0 gives what was found in the background, and goes on looking
  *         there. ZKLOCK_FOREVER waits as long as it takes.
  * @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
  *         this observer.
@@ -2871,9 +2881,9 @@ void zklock_observer_free(zklock_observer *observer);
  * this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
  * but still waits for another of its locks.
  *
- * The next holder of an exclusive lock is spared. It can be hit only if the servers are of version
- * 3.4, or another library holds the lock, and if its node is created just between the request that
- * reads the node and the one that deletes it.
+ * The next holder of an exclusive lock keeps its lock, with one exception: if the servers are of
+ * version 3.4, or another library holds the lock, a node that is created just between the request
+ * that reads the node and the one that deletes it is deleted too.
  *
  * @param lock the lock.
  * @param visitor called on this thread for each holder, before zklock_break_lock returns. It may
@@ -2921,10 +2931,10 @@ zklock_status zklock_evict(zklock_lock *lock, const char *node, int *evicted);
  * @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
  *         any call. It may be NULL.
  * @param context passed to the visitor.
- * @return ZKLOCK_OK, even if nobody holds the lock; ZKLOCK_UNREACHABLE if no server answers within
- *         the connect timeout; ZKLOCK_REFUSED, for example if the access list does not allow
- *         writing to a holder's node (all other holders are still asked, but the visitor is not
- *         called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @return ZKLOCK_OK, even if the lock has no holder; ZKLOCK_UNREACHABLE if no server answers
+ *         within the connect timeout; ZKLOCK_REFUSED, for example if the access list does not
+ *         allow writing to a holder's node (all other holders are still asked, but the visitor is
+ *         not called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_revoke(zklock_lock *lock,
@@ -2932,7 +2942,7 @@ zklock_status zklock_revoke(zklock_lock *lock,
                             void *context);
 
 /**
- * Gets what a client has counted so far. It sends no request.
+ * Gets the counters of a client. It sends no request.
  *
  *     zklock_stats stats;
  *
@@ -2947,8 +2957,9 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_stats(const zklock_client *client, zklock_stats *stats);
 
 /**
- * Gets what the locks with one name have done in a client so far, and what they do now. How long
- * they waited and held is in the text of zklock_client_prometheus. It sends no request.
+ * Gets the figures of the locks with one name in a client: what happened so far, and the present
+ * state. The text of zklock_client_prometheus also has how long they waited and held. It sends
+ * no request.
  *
  *     zklock_lock_stats report;
  *
@@ -2966,8 +2977,9 @@ zklock_status zklock_client_lock_stats(const zklock_client *client,
                                        zklock_lock_stats *stats);
 
 /**
- * Gets the distribution of what a client has counted so far, such as the times that acquires took:
- * how many of the values were not larger than each of some bounds. It sends no request.
+ * Gets a histogram of the values that a client has counted so far, such as the times that acquires
+ * took. For each bucket, it has the number of values that are not larger than its bound. It sends
+ * no request.
  *
  *     zklock_bucket buckets[ZKLOCK_BUCKETS];
  *     size_t length;
@@ -3182,7 +3194,7 @@ zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
                                         zklock_call **call);
 
 /**
- * Frees the handle of a barrier. The barrier itself stays set or not set, and waits for it go on.
+ * Frees the handle of a barrier. The barrier itself does not change, and waits for it go on.
  *
  * @param barrier may be NULL. A handle that was already freed is ignored.
  */
@@ -3262,7 +3274,7 @@ zklock_status zklock_call_member(zklock_call *call, zklock_member **member);
  * @param timeout in milliseconds. 0 does not wait for the others, and takes the try timeout if no
  *         server answers. ZKLOCK_FOREVER waits as long as it takes.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if other members are still inside; ZKLOCK_LOST if the member's
- *         session ended earlier, or somebody deleted its node, so that the others may have gone on
+ *         session ended earlier, or its node was deleted, so that the others may have gone on
  *         without it; ZKLOCK_NOT_HELD if it has already left; ZKLOCK_UNREACHABLE if there was no
  *         connection in the end, or the timeout was 0 and no server answered; ZKLOCK_REFUSED;
  *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
@@ -3295,7 +3307,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_member_node(const zklock_member *member, const char **node);
 
 /**
- * Tells whether and why a member is lost. Once its session has ended, the others consider it to
+ * Says whether and why a member is lost. Once its session has ended, the others consider it to
  * have left. It sends no request.
  *
  * @param member the member.

@@ -627,7 +627,7 @@ class Lock(_BaseLock):
     ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
     ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
     released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
-    What ``acquire`` acquired is held until it is released or the client is closed, even if the lock object is
+    After ``acquire`` the lock is held until it is released or the client is closed, even if the lock object is
     deleted.
 
     A lock is also a decorator, for a function or a coroutine function: each call runs in a block of its own.
