@@ -90,14 +90,15 @@ fn run_once(
     };
     line.say(&format!("runs {turn} {} {}", run.hold().token().value(), now()))?;
     let is_held = claim(line, turn, run.hold(), times)?;
-    let outcome = end(line, dice, turn, run, is_held)?;
+    let outcome = end(line, dice, turn, &run, is_held)?;
+    drop(run);
     line.say(&format!("ended {turn} {} {outcome}", now()))?;
     line.say(&format!("free {turn} {}", now()))
 }
 
 /// Ends a run, and returns what is known of its record. A program that does not look whether it still holds the lock says that it
 /// is done, too.
-fn end(line: &mut Line, dice: &mut Dice, turn: u64, run: Run, is_held: bool) -> Outcome<&'static str> {
+fn end(line: &mut Line, dice: &mut Dice, turn: u64, run: &Run, is_held: bool) -> Outcome<&'static str> {
     if dice.chance(if is_held { 80 } else { 50 }) {
         line.say(&format!("ends {turn} {}", now()))?;
         return Ok(match run.done().map_err(|error| error.kind()) {

@@ -423,7 +423,7 @@ fn a_release_that_nobody_will_confirm_says_why_and_when_the_lock_is_free() {
         hold.grant.holding().end(None, session.loss());
         let message = release.await.unwrap_err().to_string();
         assert!(message.contains("the password is wrong"), "{message}");
-        assert!(message.contains("12s after it last heard of it"), "{message}");
+        assert!(message.contains("12s after it last heard from the client"), "{message}");
     });
 }
 
