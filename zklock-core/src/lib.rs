@@ -182,6 +182,7 @@ pub use self::{
 #[doc(inline)]
 pub use zklock_machine::{
     claim::{Foreign, Watching},
+    layout::InvalidPattern,
     name::{Dialect, Role},
     status::LossReason,
 };

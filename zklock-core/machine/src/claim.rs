@@ -3,7 +3,8 @@
 //! A kind of lock is nothing but its claims. A mutex claims one place in one queue. A set of locks
 //! has a claim for each, all made in one transaction. A semaphore also claims permits.
 
-use super::name::{Dialect, Role, Scheme};
+use super::layout::Layout;
+use super::name::{Dialect, Name, Role, Scheme, Uuid, marked};
 use std::sync::Arc;
 
 /// A place in one queue.
@@ -23,6 +24,8 @@ pub struct Claim {
     pub directory: Arc<str>,
     /// The naming scheme of our node, which also says what we want.
     pub scheme: Scheme,
+    /// How the contenders of a home-made lock are named. All other children of its directory are none.
+    pub layout: Option<Arc<Layout>>,
     /// What to do about a contender that cannot see ours.
     pub foreign: Foreign,
     /// What to watch while others are ahead.
@@ -99,6 +102,7 @@ impl Claim {
         Self {
             directory: directory.into(),
             scheme,
+            layout: None,
             foreign: Foreign::default(),
             watching: Watching::default(),
             data: Arc::default(),
@@ -108,7 +112,7 @@ impl Claim {
     }
 
     /// Returns the scheme for this role in this dialect; `None` if it has none.
-    pub const fn scheme(role: Role, dialect: Dialect) -> Option<Scheme> {
+    pub fn scheme(role: Role, dialect: Dialect) -> Option<Scheme> {
         match (dialect, role) {
             (Dialect::Curator, Role::Exclusive) => Some(Scheme::Mutex),
             (Dialect::Curator, Role::Read) => Some(Scheme::Read),
@@ -117,6 +121,73 @@ impl Claim {
             (Dialect::Kazoo, Role::Read) => Some(Scheme::KazooRead),
             (Dialect::WriteLock, Role::Exclusive) => Some(Scheme::WriteLock),
             (Dialect::WriteLock, Role::Read | Role::Write) => None,
+            (Dialect::Pattern(pattern), role) => match (pattern.has_sides(), role) {
+                (true, Role::Exclusive) | (false, Role::Read | Role::Write) => None,
+                _ => Some(Scheme::Pattern(pattern, role)),
+            },
+        }
+    }
+
+    /// Makes the claim of the lock at this path, whose contenders may be named by a pattern. The error says what is wrong with
+    /// the pattern or the path.
+    ///
+    /// ```
+    /// use zklock_machine::claim::Claim;
+    /// use zklock_machine::name::{Dialect, Role};
+    ///
+    /// let dialect = Dialect::pattern("{name}_lock_{sequence}").unwrap();
+    /// let claim = Claim::at("/locks/report", Claim::scheme(Role::Exclusive, dialect).unwrap()).unwrap();
+    /// assert_eq!(&*claim.directory, "/locks");
+    /// assert!(claim.parse("report_lock_0000000001").is_some() && claim.parse("mail_lock_0000000001").is_none());
+    /// ```
+    pub fn at(path: &str, scheme: Scheme) -> Result<Self, String> {
+        let Scheme::Pattern(pattern, _) = scheme else { return Ok(Self::new(path, scheme)) };
+        let (directory, name) = match path.rsplit_once('/').filter(|_| pattern.has_name()) {
+            None => (path, ""),
+            Some(("", _)) => {
+                return Err("has {name}, and so its contenders are children of the node above the lock's path: that is the \
+                            root here, so give the lock a path such as /locks/report"
+                    .into());
+            }
+            Some(split) => split,
+        };
+        let layout = Some(Layout::new(pattern, name)?.into());
+        // A child that does not match is in no queue of ours, so there is nothing to refuse.
+        Ok(Self { layout, foreign: Foreign::GoAhead, ..Self::new(directory, scheme) })
+    }
+
+    /// Recognises a contender in this queue; `None` for any other child.
+    pub fn parse<'a>(&self, child: &'a str) -> Option<Name<'a>> {
+        match &self.layout {
+            Some(layout) => layout.parse(child),
+            None => Name::parse(child),
+        }
+    }
+
+    /// Returns the part of a name that the contender with this mark chooses.
+    pub fn prefix(&self, mark: Uuid, session: i64) -> String {
+        match &self.layout {
+            Some(layout) => layout.prefix(self.scheme.role(), mark),
+            None => self.scheme.prefix(mark, session),
+        }
+    }
+
+    /// Whether the mark is in the name of a node. If not, it is in its data.
+    pub fn has_mark_in_name(&self) -> bool {
+        self.layout.as_ref().is_none_or(|layout| layout.has_mark())
+    }
+
+    /// Returns the data of the node with this mark.
+    pub(crate) fn data_with(&self, mark: Uuid) -> Arc<[u8]> {
+        if self.has_mark_in_name() { self.data.clone() } else { marked(&self.data, mark) }
+    }
+
+    /// Returns a text that equal locks share, and no others at the same directory do: the directory, except for a home-made
+    /// lock, which may have the directory in common with others.
+    pub fn place(&self) -> Arc<str> {
+        match &self.layout {
+            Some(layout) => format!("{}/{layout:?}", self.directory).into(),
+            None => self.directory.clone(),
         }
     }
 
@@ -132,12 +203,19 @@ mod tests {
 
     #[test]
     fn a_scheme_is_of_the_dialect_and_the_role_that_it_was_asked_for() {
+        let patterns = ["lock-{sequence}", "{R|W}-{sequence}"].map(|text| Dialect::pattern(text).unwrap());
+        let dialects = [Dialect::ALL, &patterns].concat();
         for (&dialect, &role) in
-            Dialect::ALL.iter().flat_map(|dialect| Role::ALL.iter().map(move |role| (dialect, role)))
+            dialects.iter().flat_map(|dialect| Role::ALL.iter().map(move |role| (dialect, role)))
         {
             let scheme = Claim::scheme(role, dialect);
             let Some(scheme) = scheme else {
-                assert!(dialect == Dialect::WriteLock && role != Role::Exclusive, "{dialect} {role}");
+                let has_sides = dialect == patterns[1];
+                assert!(
+                    has_sides || [Dialect::WriteLock, patterns[0]].contains(&dialect),
+                    "{dialect} {role}"
+                );
+                assert_eq!(role == Role::Exclusive, has_sides, "{dialect} {role}");
                 continue;
             };
             assert_eq!(scheme.dialect(), dialect);

@@ -28,9 +28,11 @@
 //    memory     remembers that a lock was busy, for callers that try again
 //    lease      how long acknowledged writes prove that a session is alive
 //    marks      how to recognise a node that no attempt knows of
+//    layout     a pattern with the name of a lock filled in: which children are its contenders
 //    lasting    which children are no contenders although their names end with a number
-//    name       the names of the children of a lock's node, and their order
 //    protocol   the language between a machine and its driver
+//    name       the names of the children of a lock's node, and their order
+//    pattern    how the contenders of a home-made lock are named
 //    lib        moments in time
 // ```
 
@@ -61,11 +63,13 @@ pub mod contender;
 pub mod drive;
 pub mod keeper;
 pub mod lasting;
+pub mod layout;
 pub mod lease;
 pub mod marks;
 pub mod member;
 pub mod memory;
 pub mod name;
+pub mod pattern;
 pub mod protocol;
 pub mod queue;
 pub(crate) mod readiness;

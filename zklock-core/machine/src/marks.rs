@@ -117,7 +117,9 @@ impl Marks {
     /// Returns the mark of a node of this session.
     fn of_session(&self, child: &str) -> Option<Uuid> {
         let of_contender = || Name::parse(child).or_else(|| Name::parse_lease(child))?.uuid();
-        let mark = mark_of_companion(child).or_else(of_contender);
+        // The names of home-made locks have their marks anywhere.
+        let of_pattern = || Uuid::of_session_in(self.session, child);
+        let mark = mark_of_companion(child).or_else(of_contender).or_else(of_pattern);
         mark.filter(|mark| mark.session() == self.session)
     }
 

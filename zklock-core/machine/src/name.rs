@@ -3,8 +3,10 @@
 //! A lock shares its directory with contenders of other libraries, so every dialect is recognised. The order is that
 //! of the numbers that the server appended, never that of the strings: prefixes differ, and a number may be negative.
 
+use crate::pattern::Pattern;
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 /// The name of the one node of an exclusive lock.
 pub const SINGLE_NAME: &str = "lock";
@@ -33,6 +35,29 @@ pub fn companion(mark: Uuid) -> String {
 pub fn mark_of_companion(name: &str) -> Option<Uuid> {
     let (front, back) = COMPANION;
     Uuid::parse(name.strip_prefix(front)?.strip_suffix(back)?)
+}
+
+/// Stands between the data of a node and a mark. See [`marked`].
+const MARKED: &[u8] = b"\nmarked ";
+
+/// Returns the data of a node whose name has no room for a mark, so that the mark is below its data.
+///
+/// ```
+/// use zklock_machine::name::{Uuid, mark_in_data, marked};
+///
+/// let mark = Uuid::from_random(7);
+/// let data = marked(b"db7/4711", mark);
+/// assert_eq!(mark_in_data(&data), Some((&b"db7/4711"[..], mark)));
+/// assert_eq!(mark_in_data(b"db7/4711"), None);
+/// ```
+pub fn marked(data: &[u8], mark: Uuid) -> Arc<[u8]> {
+    [data, MARKED, mark.without_dashes().as_bytes()].concat().into()
+}
+
+/// Returns the mark that is below the data of a node, and the data above it; `None` if there is none.
+pub fn mark_in_data(data: &[u8]) -> Option<(&[u8], Uuid)> {
+    let (above, mark) = data.split_at_checked(data.len().checked_sub(32)?)?;
+    Some((above.strip_suffix(MARKED)?, Uuid::parse(std::str::from_utf8(mark).ok()?)?))
 }
 
 /// A sequence number: 32 bits, signed.
@@ -133,6 +158,18 @@ impl Uuid {
         Self::from_random(self.0.as_u128().wrapping_add(1))
     }
 
+    /// Returns the mark as a contender writes it into a name of a [pattern](Dialect::Pattern): without dashes, at which others
+    /// may split the name.
+    pub(crate) fn without_dashes(self) -> String {
+        self.0.simple().to_string()
+    }
+
+    /// Finds a mark of this session anywhere in a name, without dashes.
+    pub(crate) fn of_session_in(session: u64, text: &str) -> Option<Self> {
+        let at = text.find(&format!("{session:016x}"))?;
+        Self::parse(text.get(at..at + 32)?)
+    }
+
     /// Returns the part that the marks of one session share, and no other session's have.
     pub const fn session(self) -> u64 {
         self.0.as_u64_pair().0
@@ -165,26 +202,34 @@ impl fmt::Debug for Uuid {
     }
 }
 
-crate::listed! {
-    /// A naming scheme that libraries share.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use zklock_machine::name::Dialect;
-    /// assert_eq!(Dialect::default().to_string(), "curator");
-    /// ```
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    #[non_exhaustive]
-    pub enum Dialect {
-        /// `_c_<uuid>-lock-<sequence>`: Apache Curator, go-zookeeper and zklock itself.
-        #[default]
-        Curator,
-        /// `<hex>__lock__<sequence>`: kazoo, which by default sees no other dialect.
-        Kazoo,
-        /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child that ends with `-` and a number.
-        WriteLock,
-    }
+/// A naming scheme that libraries share.
+///
+/// # Examples
+///
+/// ```
+/// # use zklock_machine::name::Dialect;
+/// assert_eq!(Dialect::default().to_string(), "curator");
+/// assert_eq!(Dialect::pattern("lock-{sequence}")?.to_string(), "lock-{sequence}");
+/// # Ok::<(), zklock_machine::layout::InvalidPattern>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// `_c_<uuid>-lock-<sequence>`: Apache Curator, go-zookeeper and zklock itself.
+    #[default]
+    Curator,
+    /// `<hex>__lock__<sequence>`: kazoo, which by default sees no other dialect.
+    Kazoo,
+    /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child that ends with `-` and a number.
+    WriteLock,
+    /// The layout of a home-made lock. [`Dialect::pattern`] makes it of a text.
+    Pattern(Pattern),
+}
+
+impl Dialect {
+    /// Every one that is not of a pattern.
+    #[doc(hidden)]
+    pub const ALL: &'static [Self] = &[Self::Curator, Self::Kazoo, Self::WriteLock];
 }
 
 impl fmt::Display for Dialect {
@@ -193,6 +238,7 @@ impl fmt::Display for Dialect {
             Self::Curator => "curator",
             Self::Kazoo => "kazoo",
             Self::WriteLock => "writelock",
+            Self::Pattern(pattern) => pattern.text(),
         })
     }
 }
@@ -256,6 +302,8 @@ pub enum Scheme {
     KazooRead,
     /// ZooKeeper's own `WriteLock`.
     WriteLock,
+    /// A contender of a home-made lock, with this role. Its names are those of a [layout](crate::layout::Layout).
+    Pattern(Pattern, Role),
     /// The one node of a lock without a queue.
     Single,
 }
@@ -283,7 +331,7 @@ impl Scheme {
             Self::KazooLock => "__lock__",
             Self::KazooRead => "__rlock__",
             Self::WriteLock => "-",
-            Self::Single => "",
+            Self::Pattern(..) | Self::Single => "",
         }
     }
 
@@ -295,6 +343,7 @@ impl Scheme {
             }
             Self::KazooLock | Self::KazooRead => Dialect::Kazoo,
             Self::WriteLock => Dialect::WriteLock,
+            Self::Pattern(pattern, _) => Dialect::Pattern(pattern),
         }
     }
 
@@ -303,6 +352,7 @@ impl Scheme {
         match self {
             Self::Read | Self::KazooRead => Role::Read,
             Self::Write => Role::Write,
+            Self::Pattern(_, role) => role,
             Self::Mutex | Self::Latch | Self::Lease | Self::KazooLock | Self::WriteLock | Self::Single => {
                 Role::Exclusive
             }
@@ -322,6 +372,7 @@ impl Scheme {
             Self::Mutex => matches!(other, Self::Mutex),
             Self::Latch => matches!(other, Self::Latch),
             Self::Lease => matches!(other, Self::Lease),
+            Self::Pattern(..) => matches!(other, Self::Pattern(..)),
             Self::Single => matches!(other, Self::Single),
         }
     }
@@ -334,7 +385,7 @@ impl Scheme {
     }
 
     /// Returns the part of a name that the contender chooses. The server appends the sequence number, except for
-    /// [`Single`](Self::Single).
+    /// [`Single`](Self::Single). A [pattern](Self::Pattern) has none without the name of a lock.
     pub fn prefix(self, uuid: Uuid, session: i64) -> String {
         let infix = self.infix();
         match (self, self.dialect()) {
@@ -342,6 +393,7 @@ impl Scheme {
             (_, Dialect::Curator) => format!("_c_{uuid}{infix}"),
             (_, Dialect::Kazoo) => format!("{}{infix}", uuid.0.simple()),
             (_, Dialect::WriteLock) => format!("x-{session}-{uuid}{infix}"),
+            (_, Dialect::Pattern(_)) => String::new(),
         }
     }
 
@@ -351,6 +403,7 @@ impl Scheme {
             Dialect::Curator => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
             Dialect::Kazoo => mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()),
             Dialect::WriteLock => mark.starts_with("x-") && !mark.ends_with('-'),
+            Dialect::Pattern(_) => false,
         }
     }
 }
@@ -375,6 +428,8 @@ pub struct Name<'a> {
     pub scheme: Scheme,
     /// Its place in the queue.
     pub sequence: Sequence,
+    /// The part that the contender has chosen.
+    pub(crate) chosen: &'a str,
 }
 
 impl<'a> Name<'a> {
@@ -427,19 +482,18 @@ impl<'a> Name<'a> {
         with_number(text).find_map(|(front, sequence)| {
             schemes.iter().find_map(|&scheme| {
                 let mark = front.strip_suffix(scheme.infix())?;
-                scheme.has_mark(mark).then_some(Self { text, scheme, sequence })
+                scheme.has_mark(mark).then_some(Self { text, scheme, sequence, chosen: mark })
             })
         })
     }
 
     /// Returns the mark in it, if it has one in our form.
     pub fn uuid(&self) -> Option<Uuid> {
-        let front = self.text.strip_suffix(&self.sequence.to_string())?.strip_suffix(self.scheme.infix())?;
         match self.scheme.dialect() {
-            Dialect::Curator => Uuid::parse(front.strip_prefix("_c_")?),
-            Dialect::Kazoo => Uuid::parse(front),
+            Dialect::Curator => Uuid::parse(self.chosen.strip_prefix("_c_")?),
+            Dialect::Kazoo | Dialect::Pattern(_) => Uuid::parse(self.chosen),
             // The session comes before it, and may be negative.
-            Dialect::WriteLock => Uuid::parse(front.get(front.len().checked_sub(36)?..)?),
+            Dialect::WriteLock => Uuid::parse(self.chosen.get(self.chosen.len().checked_sub(36)?..)?),
         }
     }
 
@@ -451,7 +505,7 @@ impl<'a> Name<'a> {
 }
 
 /// Returns the text before the sequence number, and the number, for each way in which the text can be read.
-fn with_number(text: &str) -> impl Iterator<Item = (&str, Sequence)> {
+pub(crate) fn with_number(text: &str) -> impl Iterator<Item = (&str, Sequence)> {
     // `%010d` makes 10 characters of all numbers except -1,000,000,000 and below.
     [10, 11].into_iter().filter_map(|width| {
         let (front, digits) = text.split_at_checked(text.len().checked_sub(width)?)?;

@@ -1,6 +1,7 @@
 //! The language between a machine and its driver: requests, their outcomes, and verdicts.
 
 use super::Moment;
+use super::name::Uuid;
 use std::sync::Arc;
 
 /// The data of a node whose holder is asked to release the lock. It is the word that Curator's `Revoker` writes.
@@ -54,6 +55,16 @@ pub enum Operation {
     List {
         /// The directory.
         directory: Arc<str>,
+    },
+    /// List those children of a directory that belong to this session, whose names begin in this way, and whose
+    /// [data](crate::name::marked) have this mark.
+    ListMarked {
+        /// The directory.
+        directory: Arc<str>,
+        /// The name before the number.
+        prefix: String,
+        /// The mark.
+        mark: Uuid,
     },
     /// List the children of a directory and leave a watch on it.
     ListAndWatch {
@@ -148,7 +159,7 @@ impl Operation {
         matches!(self, Self::Delete { .. } | Self::DeletePair { .. })
     }
 
-    /// Returns the directory whose children it lists.
+    /// Returns the directory all of whose children it lists.
     pub const fn listed(&self) -> Option<&Arc<str>> {
         match self {
             Self::List { directory } | Self::ListAndWatch { directory } => Some(directory),
@@ -174,6 +185,7 @@ impl Operation {
             // Creating parents that exist writes nothing. The others only read.
             Self::CreateParents { .. }
             | Self::List { .. }
+            | Self::ListMarked { .. }
             | Self::ListAndWatch { .. }
             | Self::Inspect { .. }
             | Self::InspectAndWatch { .. }

@@ -53,7 +53,7 @@ pub enum Standing<'a> {
 pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standing<'a> {
     let role = claim.scheme.role();
     // Parsed once, because there may be thousands.
-    let names = names_in(children);
+    let names = names_in(children, claim);
     let contenders = || names.iter().copied();
     let Some(me) = contenders().find(|name| name.text == own) else {
         return Standing::Absent;
@@ -75,8 +75,8 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     Standing::Waits { nearest: nearest.text, second, alone: others().next().is_none() && !leaves_one }
 }
 
-fn names_in(children: &[String]) -> Vec<Name<'_>> {
-    children.iter().filter_map(|child| Name::parse(child)).collect()
+fn names_in<'a>(children: &'a [String], claim: &Claim) -> Vec<Name<'a>> {
+    children.iter().filter_map(|child| claim.parse(child)).collect()
 }
 
 /// Returns the contenders that exclude the one with the node `own`. A writer lets its own reader in.
@@ -110,8 +110,8 @@ fn ahead<'a>(names: &[Name<'a>], me: &Name<'_>, claim: &Claim) -> impl Iterator<
 /// assert_eq!(oldest_ahead(&children, &children[1], &claim), None);
 /// ```
 pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Option<&'a str> {
-    let me = Name::parse(own)?;
-    ahead(&names_in(children), &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
+    let me = claim.parse(own)?;
+    ahead(&names_in(children, claim), &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
 }
 
 /// Lists the contenders that the one with the node `own` waits for, in their order. Without a node, lists all that it
@@ -130,7 +130,7 @@ pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Opt
 /// assert_eq!(in_the_way(&children, None, &claim), [&children[1], &children[2], &children[0]]);
 /// ```
 pub fn in_the_way<'a>(children: &'a [String], own: Option<&str>, claim: &Claim) -> Vec<&'a str> {
-    let names = names_in(children);
+    let names = names_in(children, claim);
     let me = own.and_then(|own| names.iter().copied().find(|name| name.text == own));
     let mut rivals: Vec<_> = match &me {
         Some(me) => ahead(&names, me, claim).collect(),
@@ -160,7 +160,7 @@ pub fn count_ahead(children: &[String], own: &str, claim: &Claim) -> Option<usiz
     if let [only] = children {
         return (only == own).then_some(0);
     }
-    let names = names_in(children);
+    let names = names_in(children, claim);
     let me = *names.iter().find(|name| name.text == own)?;
     Some(ahead(&names, &me, claim).count())
 }
@@ -181,7 +181,7 @@ pub fn count_ahead(children: &[String], own: &str, claim: &Claim) -> Option<usiz
 /// assert!(!is_wanted(&children[1..], &children[1], &claim));
 /// ```
 pub fn is_wanted(children: &[String], own: &str, claim: &Claim) -> bool {
-    let me = Name::parse(own);
+    let me = claim.parse(own);
     let waits = |other: Name<'_>| match &me {
         // A contender with our number is the reader that its writer let in.
         Some(me) => {
@@ -189,7 +189,7 @@ pub fn is_wanted(children: &[String], own: &str, claim: &Claim) -> bool {
         }
         None => true,
     };
-    children.iter().filter_map(|child| Name::parse(child)).any(waits)
+    children.iter().filter_map(|child| claim.parse(child)).any(waits)
 }
 
 /// Whether a contender that queued now would wait, provided that it sees everybody in its way. If it does not, it learns
@@ -208,7 +208,7 @@ pub fn is_wanted(children: &[String], own: &str, claim: &Claim) -> bool {
 /// ```
 pub fn is_taken(children: &[String], claim: &Claim) -> bool {
     let role = claim.scheme.role();
-    let contenders = children.iter().filter_map(|child| Name::parse(child));
+    let contenders = children.iter().filter_map(|child| claim.parse(child));
     let mut rivals = contenders.filter(|other| role.excludes(other.scheme.role())).peekable();
     let is_any = rivals.peek().is_some();
     let is_seen = claim.foreign == Foreign::GoAhead

@@ -263,7 +263,8 @@ impl LocalQueue {
         for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
             own = own.or(held_at.own(owner, claim));
             if let Own::Deadlock { held } = own {
-                return Err(deadlock(&claim.directory, claim.scheme.role(), held));
+                let path = if claim.layout.is_some() { &self.path } else { &claim.directory };
+                return Err(deadlock(path, claim.scheme.role(), held));
             }
         }
         Ok(own)

@@ -12,8 +12,9 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
             format!(
                 "the node {path} has the contender {name}, of a program that keeps several locks under one \
                  node; it cannot see contenders like ours, and ours cannot see which of its contenders want \
-                 the same lock, so both could hold at once; give the lock a node of its own for all its \
-                 users, or tell the lock to go ahead if those contenders have nothing to do with it"
+                 the same lock, so both could hold at once; join one of their queues with the path {path}/NAME \
+                 and dialect=\"{{name}}_lock_{{sequence}}\", give the lock a node of its own for all its users, \
+                 or tell the lock to go ahead if those contenders have nothing to do with it"
             ),
         ),
         Refusal::ForeignContender(name) if Name::is_unknown(&name) => (
@@ -21,8 +22,9 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
             format!(
                 "the lock {path} has the contender {name}: it ends with a sequence number, like the \
                  contenders of home-made locks, and is not of a library that zklock knows; neither side sees \
-                 the other, so both could hold at once; give the lock a path of its own for all its users, or \
-                 tell the lock to go ahead, without waiting for {name}, if that has nothing to do with it"
+                 the other, so both could hold at once; join its queue with a pattern for such names, such as \
+                 dialect=\"lock-{{sequence}}\", give the lock a path of its own for all its users, or tell the \
+                 lock to go ahead, without waiting for {name}, if that has nothing to do with it"
             ),
         ),
         Refusal::ForeignContender(name) => (

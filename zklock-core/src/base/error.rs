@@ -1,6 +1,7 @@
 //! Errors for people: a few kinds, chosen by what the caller can do, and a sentence that says what is
 //! wrong.
 
+use crate::machine::layout::InvalidPattern;
 pub(crate) use crate::machine::status::LossReason;
 
 zklock_machine::listed! {
@@ -100,6 +101,12 @@ pub struct Conflict {
     pub index: usize,
     /// The path of its node.
     pub path: Box<str>,
+}
+
+impl From<InvalidPattern> for Error {
+    fn from(invalid: InvalidPattern) -> Self {
+        Self::new(ErrorKind::InvalidInput, invalid.to_string())
+    }
 }
 
 impl Error {

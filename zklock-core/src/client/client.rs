@@ -359,7 +359,7 @@ impl Client {
         if let Some(members) = spec.alternatives() {
             let locks = members.iter().map(|member| self.lock(member)).collect::<Result<Vec<_>, _>>()?;
             let mut registry = lock_ignoring_poison(&self.registry);
-            let held_at = wanted.0.iter().map(|claim| registry.held_at(&claim.directory)).collect();
+            let held_at = wanted.0.iter().map(|claim| registry.held_at(&claim.place())).collect();
             drop(registry);
             let (path, shared) = (spec.path().into(), self.handle.shared().clone());
             let queue = LocalQueue::new(path, wanted.0, wanted.1, held_at, shared);
@@ -368,7 +368,7 @@ impl Client {
         let mut registry = lock_ignoring_poison(&self.registry);
         let queue = registry.queue(&wanted).unwrap_or_else(|| {
             let (claims, passing) = wanted.clone();
-            let held_at = claims.iter().map(|claim| registry.held_at(&claim.directory)).collect();
+            let held_at = claims.iter().map(|claim| registry.held_at(&claim.place())).collect();
             let (path, shared) = (spec.path().into(), self.handle.shared().clone());
             let queue = LocalQueue::new(path, claims, passing, held_at, shared);
             registry.queues.insert(wanted, Arc::downgrade(&queue));
@@ -829,8 +829,8 @@ impl Registry {
         queue
     }
 
-    fn held_at(&mut self, directory: &Arc<str>) -> Arc<HeldAt> {
-        shared(&mut self.held_at, directory)
+    fn held_at(&mut self, place: &Arc<str>) -> Arc<HeldAt> {
+        shared(&mut self.held_at, place)
     }
 
     fn members(&mut self, directory: &Arc<str>) -> Arc<Members> {

@@ -6,9 +6,9 @@
 use crate::base::error::{Error, ErrorKind};
 use crate::client::{all, any, semaphore};
 use crate::connect::options::ClientOptions;
-use crate::connect::path::check_lock_path;
+use crate::connect::path::{check_lock_path, check_path};
 use crate::machine::claim::{Claim, Foreign, Watching};
-use crate::machine::name::{Dialect, Role, Scheme};
+use crate::machine::name::{Dialect, Role, Scheme, Sequence, Uuid};
 use crate::machine::turns::Passing;
 use crate::zookeeper::node_data;
 use std::collections::HashMap;
@@ -389,6 +389,10 @@ impl LockSpec {
     /// A mutex can use any dialect, a read/write lock Curator's or kazoo's, and all other kinds only Curator's. A lock
     /// recognises the contenders of every dialect, whatever its own is.
     ///
+    /// With a [pattern](Dialect::pattern), a mutex or a read/write lock is a member of the queue of a home-made lock. It then
+    /// ignores all children whose names do not match. It cannot be a part of a set or a choice of locks, and its read side
+    /// cannot be acquired by the owner of its write side.
+    ///
     /// # Examples
     ///
     /// ```no_run
@@ -694,7 +698,7 @@ impl LockSpec {
         let scheme = self.scheme()?;
         match &self.kind {
             Kind::Mutex | Kind::Read | Kind::Write | Kind::Election => {
-                Ok(vec![self.claim(&self.path, scheme)])
+                Ok(vec![self.claim(&self.path, scheme)?])
             }
             // All options are dropped, so that all locks of this path share one local queue, with one attempt at a time.
             // Two attempts could not tell the other's node from their own, and one that recovers from a lost reply would
@@ -703,7 +707,7 @@ impl LockSpec {
             Kind::Semaphore { .. } if self.reentrant => Err(semaphore::not_reentrant(&self.path)),
             Kind::Semaphore { limit } => {
                 let permits = semaphore::permits(&self.path, self.permits, *limit, self.limit_at.as_deref())?;
-                let queue = self.claim(&semaphore::queue(&self.path), scheme);
+                let queue = self.claim(&semaphore::queue(&self.path), scheme)?;
                 Ok(vec![Claim { permits: Some(permits), ..queue }])
             }
             Kind::All(members) => Self::claims_of_set(&self.path, members),
@@ -724,6 +728,7 @@ impl LockSpec {
                 "one of them is a choice of several locks: acquire that one alone",
             ));
         }
+        Self::check_for_patterns(path, members, all::invalid)?;
         let claims = members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?;
         all::join(path, claims.concat())
     }
@@ -732,18 +737,53 @@ impl LockSpec {
         if members.iter().any(|member| member.alternatives().is_some()) {
             return Err(any::invalid(path, "one of them is such a choice itself: name its locks instead"));
         }
+        Self::check_for_patterns(path, members, any::invalid)?;
         Ok(members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
+    fn check_for_patterns(
+        path: &str,
+        members: &[Self],
+        invalid: fn(&str, &str) -> Error,
+    ) -> Result<(), Error> {
+        let with_pattern = members.iter().find(|member| matches!(member.dialect, Dialect::Pattern(_)));
+        with_pattern.map_or(Ok(()), |member| {
+            let problem =
+                format!("{} has the pattern {}: acquire that lock by itself", member.path, member.dialect);
+            Err(invalid(path, &problem))
+        })
+    }
+
     /// Returns a claim with the options that all kinds have.
-    fn claim(&self, directory: &str, scheme: Scheme) -> Claim {
-        Claim { foreign: self.foreign, watching: self.watching, ..Claim::new(directory, scheme) }
+    fn claim(&self, path: &str, scheme: Scheme) -> Result<Claim, Error> {
+        let invalid = |problem| self.invalid(&format!("the pattern {} {problem}", self.dialect));
+        let claim = Claim { watching: self.watching, ..Claim::at(path, scheme).map_err(invalid)? };
+        if claim.layout.is_none() {
+            return Ok(Claim { foreign: self.foreign, ..claim });
+        }
+        // The pattern may have characters that ZooKeeper forbids.
+        check_path(&format!(
+            "{}/{}{}",
+            claim.directory,
+            claim.prefix(Uuid::from_random(0), 0),
+            Sequence::new(0)
+        ))?;
+        Ok(claim)
     }
 
     fn scheme(&self) -> Result<Scheme, Error> {
         let dialect = self.dialect;
         let of_role = |role| {
-            let none = format!("the dialect {dialect} has no read and write sides; use curator or kazoo");
+            let none = match (dialect, role) {
+                (Dialect::Pattern(_), Role::Exclusive) => format!(
+                    "the pattern {dialect} is for readers and writers, so it is for no mutex: use a read/write lock, or a \
+                     pattern without their letters"
+                ),
+                (Dialect::Pattern(_), _) => format!(
+                    "the pattern {dialect} does not tell readers from writers: give it their letters, such as {{R|W}}"
+                ),
+                _ => format!("the dialect {dialect} has no read and write sides; use curator or kazoo"),
+            };
             Claim::scheme(role, dialect).ok_or_else(|| self.invalid(&none))
         };
         let of_curator = |scheme, kind: &str| match dialect {

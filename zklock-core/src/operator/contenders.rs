@@ -6,7 +6,7 @@ use crate::base::failure::Failure;
 use crate::client::lock::Lock;
 use crate::hold::token::Token;
 use crate::machine::claim::{Claim, Permits};
-use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_of_companion};
+use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_in_data, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, REVOKE};
 use crate::session::ask::{ask, catch_up, request};
 use crate::session::session::Session;
@@ -59,6 +59,8 @@ pub struct QueuedContender {
     pub holds: bool,
     /// The queues that its node names, if it belongs to a set.
     queues: Vec<Queue>,
+    /// The mark in its node's data, if it has one there.
+    mark: Option<Uuid>,
 }
 
 impl Lock {
@@ -242,9 +244,13 @@ impl Lock {
                     return Ok(tried.load(Ordering::Relaxed));
                 }
             }
-            let is_ours = companion.is_some() || is_ours(&holder.name);
-            let data =
-                if is_ours { node_data::asking(&holder.identity, &holder.queues) } else { REVOKE.to_vec() };
+            let name = self.claims()[0].parse(&holder.name).or_else(|| Name::parse_lease(&holder.name));
+            let mark = name.and_then(|name| name.uuid()).or(holder.mark);
+            let data = if companion.is_some() || mark.is_some_and(Uuid::is_ours) {
+                node_data::asking(&holder.identity, &holder.queues, holder.mark)
+            } else {
+                REVOKE.to_vec()
+            };
             let write = Write::SetData { path: node.to_string(), data, version: None };
             let guards = [node.clone()].into_iter().chain(companion.map(Arc::from)).collect();
             was_written(session.commit(guards, vec![write]).await.map(|_| ()), tried)
@@ -301,12 +307,6 @@ impl Lock {
     }
 }
 
-/// Whether it is the name of a contender of zklock.
-fn is_ours(name: &str) -> bool {
-    let name = Name::parse(name).or_else(|| Name::parse_lease(name));
-    name.and_then(|name| name.uuid()).is_some_and(Uuid::is_ours)
-}
-
 /// Returns the path of the node that was created together with an exclusive lock's node, if there is one.
 async fn companion_of(
     session: &Arc<Session>,
@@ -359,11 +359,11 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
             .map(|node| contender(&claim.directory, node, claim.scheme, true))
             .collect());
     }
-    let mut queue = in_order(&claim.directory, children, |name| Name::parse(name));
+    let mut queue = in_order(&claim.directory, children, |name| claim.parse(name));
     if claim.permits.is_none() {
-        mark_holders(&mut queue);
+        mark_holders(claim, &mut queue);
         for contender in queue.iter_mut().filter(|contender| contender.holds) {
-            let mark = Name::parse(&contender.name).and_then(|name| name.uuid());
+            let mark = claim.parse(&contender.name).and_then(|name| name.uuid());
             if let Some(mark) = mark.filter(|_| !contender.queues.is_empty()) {
                 contender.holds = set::holds(session, &claim.directory, mark, &contender.queues).await?;
             }
@@ -396,7 +396,7 @@ fn is_contender(claim: &Claim, node: &str) -> bool {
     let is_permit = claim.permits.as_ref().is_some_and(|permits| *permits.directory == *directory)
         && Name::parse_lease(name).is_some();
     let is_single = !claim.has_queue() && name == SINGLE_NAME;
-    is_permit || *claim.directory == *directory && (is_single || Name::parse(name).is_some())
+    is_permit || *claim.directory == *directory && (is_single || claim.parse(name).is_some())
 }
 
 fn in_order(
@@ -422,6 +422,7 @@ pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bo
         node: format!("{directory}/{}", child.name),
         identity,
         queues,
+        mark: mark_in_data(&child.data).map(|(_, mark)| mark),
         session: child.session,
         token: Token::of(child.czxid),
         since: child.created,
@@ -434,8 +435,8 @@ pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bo
 
 /// The first holds. If it reads, so do those after it, up to the next that does not. A reader that shares the
 /// number of its writer holds with it.
-fn mark_holders(queue: &mut [QueuedContender]) {
-    let sequence = |name: &str| Name::parse(name).map(|name| name.sequence);
+fn mark_holders(claim: &Claim, queue: &mut [QueuedContender]) {
+    let sequence = |name: &str| claim.parse(name).map(|name| name.sequence);
     let first = queue.first().map(|first| (sequence(&first.name), first.role));
     let mut only_readers = true;
     for (number, contender) in queue.iter_mut().enumerate() {

@@ -176,7 +176,7 @@ fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
             .find(|child| *child == SINGLE_NAME)
             .map(|child| (child.clone(), claim.scheme));
     }
-    let contenders = children.iter().filter_map(|child| Name::parse(child));
+    let contenders = children.iter().filter_map(|child| claim.parse(child));
     contenders.min_by(Name::compare).map(|name| (name.text.to_owned(), name.scheme))
 }
 

@@ -7,8 +7,11 @@
 //! data of its nodes says, below the identity, where those are: each node names first its own queue and then the first
 //! queue of the set, and the first node names all of them. (If each named all, the data would grow with the square of
 //! their number.)
+//!
+//! A node of a home-made lock whose name has no room for a mark has its mark here, at the very end.
 
 use crate::machine::claim::Claim;
+use crate::machine::name::{Uuid, mark_in_data, marked};
 use crate::machine::protocol::REVOKE;
 use std::sync::Arc;
 
@@ -58,10 +61,11 @@ fn below<'a>(queues: impl Iterator<Item = &'a Queue>) -> String {
 }
 
 /// Returns the data of a node of zklock's after its holder has been asked to let go. The queues stay, or a set that waits
-/// would look as if it held.
-pub(crate) fn asking(identity: &str, queues: &[Queue]) -> Vec<u8> {
+/// would look as if it held. A mark stays, or the attempt could not find its node any more.
+pub(crate) fn asking(identity: &str, queues: &[Queue], mark: Option<Uuid>) -> Vec<u8> {
     let below = if queues.is_empty() { String::new() } else { below(queues.iter()) };
-    [REVOKE, ASKED.as_bytes(), identity.as_bytes(), below.as_bytes()].concat()
+    let data = [REVOKE, ASKED.as_bytes(), identity.as_bytes(), below.as_bytes()].concat();
+    mark.map_or_else(|| data.clone(), |mark| marked(&data, mark).to_vec())
 }
 
 /// Whether the data says that the holder is asked to let go.
@@ -80,6 +84,7 @@ pub(crate) fn bytes_of(claims: &[Claim]) -> usize {
 /// Returns the identity and the queues that a node's data names, its own queue first. There are no queues if it is not
 /// part of a set.
 pub(crate) fn read(data: &[u8]) -> (String, Vec<Queue>) {
+    let data = mark_in_data(data).map_or(data, |(above, _)| above);
     let asked = data.strip_prefix(REVOKE).and_then(|after| after.strip_prefix(ASKED.as_bytes()));
     let text = String::from_utf8_lossy(asked.unwrap_or(data));
     match text.rsplit_once(MARK) {
@@ -161,7 +166,7 @@ mod tests {
         for claims in [&set()[..1], &set()] {
             for data in said(claims, "db7/4711") {
                 let (identity, queues) = read(data.as_bytes());
-                let asking = asking(&identity, &queues);
+                let asking = asking(&identity, &queues, None);
                 assert!(asks(&asking) && !asks(data.as_bytes()));
                 let (identity, kept) = read(&asking);
                 assert_eq!((&*identity, shown(&kept)), ("db7/4711", shown(&queues)));
@@ -169,6 +174,17 @@ mod tests {
         }
         assert!(asks(b"__REVOKE__") && !asks(b"__REVOKE__ not") && !asks(b"") && !asks(b"__REVOKE__\n/a"));
         assert_eq!(read(b"__REVOKE__").0, "__REVOKE__");
+    }
+
+    #[test]
+    fn a_mark_stays_when_its_holder_is_asked_and_is_no_part_of_the_identity() {
+        let mark = Uuid::from_random(7);
+        for data in [marked(b"db7/4711", mark).to_vec(), asking("db7/4711", &[], Some(mark))] {
+            assert_eq!(read(&data), ("db7/4711".to_owned(), vec![]));
+            assert_eq!(mark_in_data(&data).map(|(_, mark)| mark), Some(mark));
+        }
+        assert!(asks(&asking("db7/4711", &[], Some(mark))));
+        assert_eq!(read(b"db7\nmarked by hand").0, "db7\nmarked by hand");
     }
 
     #[test]

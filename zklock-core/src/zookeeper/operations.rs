@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::paths::join;
 use super::serving::WatchKind;
 use crate::connect::level::{Newer, ServerLevel};
+use crate::machine::name::{Uuid, mark_in_data};
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::zookeeper::ensemble::Pending;
 use crate::zookeeper::node_data;
@@ -89,6 +90,9 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             Box::pin(async move {
                 (call.await.map_or_else(|error| listing(directory, &error), Outcome::Children), None)
             })
+        }
+        Operation::ListMarked { directory, prefix, mark } => {
+            unwatched(async move { marked(client, directory, prefix, *mark).await })
         }
         Operation::ListAndWatch { directory } => {
             let call = client.list_and_watch_children(directory);
@@ -275,6 +279,33 @@ async fn survey(client: &Client, directory: &str) -> Result<Outcome, Error> {
         }
     }
     Ok(Outcome::Surveyed(nodes))
+}
+
+/// Finds the children with this mark in their data. Anybody may see who owns a node, so only nodes of this session are read, and
+/// what others do not let us read does not matter.
+async fn marked(client: &Client, directory: &str, prefix: &str, mark: Uuid) -> Result<Outcome, Error> {
+    let mut names = match client.list_children(directory).await {
+        Ok(names) => names,
+        Err(error) => return Ok(listing(directory, &error)),
+    };
+    names.retain(|name| name.starts_with(prefix));
+    let paths: Vec<String> = names.iter().map(|name| join(directory, name)).collect();
+    let looks: Vec<_> = paths.iter().map(|path| client.check_stat(path)).collect();
+    let mut own = Vec::new();
+    for ((name, path), look) in names.into_iter().zip(&paths).zip(looks) {
+        if look.await?.is_some_and(|stat| stat.ephemeral_owner == client.session_id().0) {
+            own.push((name, client.get_data(path)));
+        }
+    }
+    let mut found = Vec::new();
+    for (name, read) in own {
+        match read.await {
+            Ok((data, _)) if mark_in_data(&data).is_some_and(|(_, it)| it == mark) => found.push(name),
+            Ok(_) | Err(Error::NoNode) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Outcome::Children(found))
 }
 
 fn node_of(result: &MultiWriteResult) -> Option<Node> {

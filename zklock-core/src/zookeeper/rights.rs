@@ -71,7 +71,9 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
             return Outcome::Refused(Refusal::Answer(to_create(client, directory).await));
         }
         Operation::List { directory } | Operation::ListAndWatch { directory } => to_read(directory),
-        Operation::Survey { directory } => format!("{} or of its children", to_read(directory)),
+        Operation::Survey { directory } | Operation::ListMarked { directory, .. } => {
+            format!("{} or of its children", to_read(directory))
+        }
         Operation::Inspect { path } | Operation::InspectAndWatch { path } | Operation::Read { path } => {
             to_read(path)
         }

@@ -89,12 +89,14 @@ impl<T: Holds, N> HeldAt<T, N> {
 
     /// Whether the owner may take the read side inside its own write side, so that its own node is not in the way.
     pub fn may_be_within(&self, owner: &T::Owner, claim: &Claim) -> bool {
-        claim.scheme.role() == Role::Read && self.held_by(owner).any(|held| held == (Role::Write, true))
+        claim.layout.is_none()
+            && claim.scheme.role() == Role::Read
+            && self.held_by(owner).any(|held| held == (Role::Write, true))
     }
 
     /// Returns the owner's turn of the write side, which it alone can release, in the dialect of this reader. A hold that
     /// anybody can release may have been handed to another thread or task, which writes. A lock with further claims cannot go
-    /// inside one of them.
+    /// inside one of them, and a home-made lock has no two nodes with one number.
     pub fn writer(&self, owner: &T::Owner, claims: &[Claim]) -> Option<&T> {
         let [Claim { scheme: reader, .. }] = claims else { return None };
         let writer = match reader {

@@ -5,11 +5,11 @@
 //! round trip. While the contender that was in the way exists, a new node would be behind it.
 //!
 //! No watch is set if a single node does not prove that the lock is busy: for a set of locks, and for permits. Nor is one
-//! set if the node belongs to our own session: its deletion may be under way, and the next try waits for that.
+//! set if the node belongs to our own session: its deletion may be under way, and the next try waits for that. So none is set
+//! either if names do not show whose nodes they are.
 
 use super::{Contender, State, Step};
 use crate::Moment;
-use crate::name::Name;
 use crate::protocol::{Now, Operation, Outcome, Patience};
 use crate::queue::oldest_ahead;
 
@@ -27,11 +27,15 @@ impl Contender {
     /// Notes what is in the way of a try.
     pub(super) fn note_in_the_way(&mut self, children: &[String]) {
         let [claim] = &self.claims[..] else { return };
-        if !self.busy.is_wanted || self.patience != Patience::TriesOnce || claim.permits.is_some() {
+        if !self.busy.is_wanted
+            || self.patience != Patience::TriesOnce
+            || claim.permits.is_some()
+            || !claim.has_mark_in_name()
+        {
             return;
         }
         let is_others = |name: &&str| {
-            let uuid = Name::parse(name).and_then(|name| name.uuid());
+            let uuid = claim.parse(name).and_then(|name| name.uuid());
             uuid.is_none_or(|uuid| uuid.session() != self.uuid.session())
         };
         let oldest = oldest_ahead(children, self.queue.slots[0].name(), claim).filter(is_others);

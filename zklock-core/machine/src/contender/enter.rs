@@ -88,12 +88,8 @@ impl Contender {
     /// exists.
     pub(super) fn recovery(&self, phase: Phase) -> Vec<Operation> {
         let directories = self.nodes(phase).directories();
-        let barrier =
-            directories.first().map(|directory| Operation::Barrier { directory: directory.clone() });
-        barrier
-            .into_iter()
-            .chain(directories.into_iter().map(|directory| Operation::List { directory }))
-            .collect()
+        let barrier = directories.into_iter().next().map(|directory| Operation::Barrier { directory });
+        barrier.into_iter().chain(self.nodes(phase).search()).collect()
     }
 
     pub(super) fn recovered(&mut self, phase: Phase, barrier: &Outcome, listed: Vec<Outcome>, now: Now) {

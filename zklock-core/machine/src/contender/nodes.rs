@@ -2,6 +2,7 @@
 
 use crate::Moment;
 use crate::claim::Claim;
+use crate::layout::Layout;
 use crate::name::{Name, Scheme, Uuid};
 use crate::protocol::{NewNode, Node, Operation, Origin};
 use std::sync::Arc;
@@ -22,7 +23,10 @@ pub(super) struct NodeSlot {
     pub(super) claim: usize,
     pub(super) directory: Arc<str>,
     scheme: Scheme,
+    layout: Option<Arc<Layout>>,
     prefix: String,
+    /// The mark, if it is in the data of the node.
+    mark: Option<Uuid>,
     pub(super) data: Arc<[u8]>,
     node: Option<Node>,
     /// When a write that proved the node was sent.
@@ -33,12 +37,14 @@ impl Nodes {
     /// Makes a slot for the place in each queue.
     pub(super) fn of_queues(claims: &[Claim], uuid: Uuid, session: i64) -> Self {
         let slot = |(number, claim): (usize, &Claim)| {
-            let mut prefix = claim.scheme.prefix(uuid, session);
+            let mut prefix = claim.prefix(uuid, session);
             // Such a reader takes the number of its writer.
             if let Some(writer) = claim.within.as_deref().and_then(Name::parse) {
                 prefix.push_str(&writer.sequence.to_string());
             }
-            NodeSlot::new(number, &claim.directory, claim.scheme, prefix, &claim.data)
+            let slot = NodeSlot::new(number, &claim.directory, claim.scheme, prefix, &claim.data_with(uuid));
+            let mark = (!claim.has_mark_in_name()).then_some(uuid);
+            NodeSlot { layout: claim.layout.clone(), mark, ..slot }
         };
         Self { slots: claims.iter().enumerate().map(slot).collect(), ..Self::default() }
     }
@@ -76,6 +82,18 @@ impl Nodes {
         directories
     }
 
+    /// Returns the requests that show which nodes have our mark, one for each of the [directories](Self::directories).
+    pub(super) fn search(&self) -> Vec<Operation> {
+        let of = |directory: Arc<str>| {
+            let slot = self.slots.iter().find(|slot| slot.directory == directory);
+            match slot.and_then(|slot| Some((slot.prefix.clone(), slot.mark?))) {
+                Some((prefix, mark)) => Operation::ListMarked { directory, prefix, mark },
+                None => Operation::List { directory },
+            }
+        };
+        self.directories().into_iter().map(of).collect()
+    }
+
     pub(super) fn is_there(&self) -> bool {
         !self.slots.is_empty() && self.slots.iter().all(|slot| slot.node.is_some())
     }
@@ -88,7 +106,7 @@ impl Nodes {
     /// Returns the first claim in whose queue the number of the node is used up.
     pub(super) fn used_up(&self) -> Option<usize> {
         let is_used_up =
-            |slot: &&NodeSlot| Name::parse(slot.name()).is_some_and(|name| name.sequence.is_used_up());
+            |slot: &&NodeSlot| slot.parse(slot.name()).is_some_and(|name| name.sequence.is_used_up());
         self.slots.iter().find(is_used_up).map(|slot| slot.claim)
     }
 
@@ -121,8 +139,8 @@ impl Nodes {
         }
     }
 
-    /// Adopts all nodes that have its mark, now that the outcome of the creation is known. The listings are those of
-    /// the [directories](Self::directories).
+    /// Adopts all nodes that have its mark, now that the outcome of the creation is known. The listings are what the
+    /// [search](Self::search) has shown.
     pub(super) fn recover(&mut self, listings: &[Vec<String>]) {
         self.create_in_doubt = false;
         for (directory, children) in self.directories().iter().zip(listings) {
@@ -175,7 +193,7 @@ impl Nodes {
 impl NodeSlot {
     fn new(claim: usize, directory: &Arc<str>, scheme: Scheme, prefix: String, data: &Arc<[u8]>) -> Self {
         let (directory, data) = (directory.clone(), data.clone());
-        Self { claim, directory, scheme, prefix, data, node: None, proven: None }
+        Self { claim, directory, scheme, layout: None, prefix, mark: None, data, node: None, proven: None }
     }
 
     fn empty(&mut self) {
@@ -211,13 +229,20 @@ impl NodeSlot {
         self.proven
     }
 
+    fn parse<'a>(&self, name: &'a str) -> Option<Name<'a>> {
+        match &self.layout {
+            Some(layout) => layout.parse(name),
+            None if self.scheme == Scheme::Lease => Name::parse_lease(name),
+            None => Name::parse(name),
+        }
+    }
+
     /// Returns the children that have our mark. The lowest comes first, because it has the best place.
     fn own_among<'a>(&self, children: &'a [String]) -> Vec<&'a str> {
-        let parse = if self.scheme == Scheme::Lease { Name::parse_lease } else { Name::parse };
         let mut own: Vec<Name<'_>> = children
             .iter()
             .filter(|child| child.starts_with(&self.prefix))
-            .filter_map(|child| parse(child))
+            .filter_map(|child| self.parse(child))
             .collect();
         own.sort_by(Name::compare);
         own.into_iter().map(|name| name.text).collect()

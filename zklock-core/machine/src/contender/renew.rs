@@ -7,7 +7,6 @@
 //! while anybody is left in the old one.
 
 use super::{Contender, Phase, Step};
-use crate::name::Name;
 use crate::protocol::{Now, Outcome, Patience, Refusal};
 
 impl Contender {
@@ -41,7 +40,7 @@ impl Contender {
             Outcome::Refused(refusal) => return self.fail(refusal),
             _ => return self.retry(Step::Drain(claim), now),
         };
-        let mut contenders = children.iter().filter_map(|child| Name::parse(child)).peekable();
+        let mut contenders = children.iter().filter_map(|child| self.claims[claim].parse(child)).peekable();
         if children.is_empty() {
             self.go(Step::Renew(claim));
         } else if contenders.peek().is_none() {

@@ -172,7 +172,7 @@ async fn rivals<'a>(
     }
     let ahead = queue::in_the_way(&children, own, claim);
     let Some(first) = ahead.first().copied() else { return Some(None) };
-    let reads = |name: &&&str| Name::parse(name).is_some_and(|name| name.scheme.role() == Role::Read);
+    let reads = |name: &&&str| claim.parse(name).is_some_and(|name| name.scheme.role() == Role::Read);
     let holders = ahead.iter().take_while(reads).count().max(1);
     Some(rivals(first.to_owned(), holders, own.map(|_| ahead.len() - holders)))
 }
