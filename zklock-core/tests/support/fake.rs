@@ -12,6 +12,7 @@ use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
+use crate::machine::name::mark_in_data;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::session::session::Holding;
 use crate::session::session::Session;
@@ -20,7 +21,7 @@ use crate::zookeeper::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, NodeVersion, Pending, Versions, Watch,
     Watched, WatchedQueues, Write, either,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 use tokio::sync::{oneshot, watch};
@@ -37,6 +38,12 @@ pub(crate) struct FakeEnsemble(Arc<State>);
 struct State {
     /// The nodes by path, each with the transaction that created it.
     nodes: Mutex<BTreeMap<String, i64>>,
+    /// The data of the nodes that it was asked to create, by path.
+    data: Mutex<BTreeMap<String, Arc<[u8]>>>,
+    /// Nodes that belong to another session.
+    others: Mutex<Vec<String>>,
+    /// What becomes of the next flights that create a node, whose replies are lost: whether they are executed.
+    lost: Mutex<VecDeque<bool>>,
     watches: Mutex<Vec<(String, oneshot::Sender<WatchEvent>)>>,
     /// When each check came, and how many nodes it named.
     checks: Mutex<Vec<(Moment, usize)>>,
@@ -56,6 +63,9 @@ impl FakeEnsemble {
     pub(crate) fn new() -> Self {
         Self(Arc::new(State {
             nodes: Mutex::default(),
+            data: Mutex::default(),
+            others: Mutex::default(),
+            lost: Mutex::default(),
             watches: Mutex::default(),
             checks: Mutex::default(),
             flights: Mutex::default(),
@@ -109,6 +119,23 @@ impl FakeEnsemble {
     /// Makes the outcome of this many checks unknown, or of the last watch of a request.
     pub(crate) fn be_unsure_of(&self, checks: usize) {
         *lock_ignoring_poison(&self.0.unsure) = checks;
+    }
+
+    /// Loses the replies to the next flights that create a node, one for each of these. It says whether the flight is executed.
+    pub(crate) fn lose_creations(&self, executed: &[bool]) {
+        lock_ignoring_poison(&self.0.lost).extend(executed);
+    }
+
+    /// Creates a node of another session, with this data.
+    pub(crate) fn create_others(&self, path: &str, data: &[u8]) {
+        lock_ignoring_poison(&self.0.others).push(path.to_owned());
+        lock_ignoring_poison(&self.0.data).insert(path.to_owned(), data.into());
+        self.create(path);
+    }
+
+    /// Returns the data of a node that it was asked to create.
+    pub(crate) fn data(&self, path: &str) -> Arc<[u8]> {
+        lock_ignoring_poison(&self.0.data).get(path).cloned().unwrap_or_default()
     }
 
     /// From now on, does at once what it is asked to do, and answers this much later.
@@ -206,9 +233,11 @@ impl FakeEnsemble {
         let exists = |path: &String| lock_ignoring_poison(&self.0.nodes).contains_key(path);
         let found = |is_there: bool| if is_there { Outcome::Done } else { Outcome::NoNode };
         match operation {
-            Operation::Create(NewNode { directory, prefix, .. }) => {
+            Operation::Create(NewNode { directory, prefix, data }) => {
                 let name = format!("{prefix}{:010}", self.next_number());
-                let czxid = self.create(&format!("{directory}/{name}"));
+                let path = format!("{directory}/{name}");
+                lock_ignoring_poison(&self.0.data).insert(path.clone(), data.clone());
+                let czxid = self.create(&path);
                 let origin = Some(Origin { czxid, session: SESSION });
                 (Outcome::Created(vec![Node { name, origin }]), None)
             }
@@ -234,6 +263,15 @@ impl FakeEnsemble {
                 (found(are_there && self.delete_node(companion) && self.delete_node(path)), None)
             }
             Operation::List { directory } => (Outcome::Children(self.children_of(directory)), None),
+            Operation::ListMarked { directory, prefix, mark } => {
+                let is_own = |name: &String| {
+                    let path = format!("{directory}/{name}");
+                    let is_marked = mark_in_data(&self.data(&path)).is_some_and(|(_, it)| it == *mark);
+                    let is_others = lock_ignoring_poison(&self.0.others).contains(&path);
+                    name.starts_with(prefix) && is_marked && !is_others
+                };
+                (Outcome::Children(self.children_of(directory).into_iter().filter(is_own).collect()), None)
+            }
             Operation::ListAndWatch { directory } => {
                 (Outcome::Children(self.children_of(directory)), Some(self.watch(directory)))
             }
@@ -299,6 +337,12 @@ impl Ensemble for FakeEnsemble {
             if *this.0.has_ended.borrow() {
                 return Landing { sent, outcomes: vec![Outcome::SessionOver; flight.len()], watch: None };
             }
+            let creates = flight.iter().any(|it| matches!(it, Operation::Create(_)));
+            let lost = if creates { lock_ignoring_poison(&this.0.lost).pop_front() } else { None };
+            let unknown = || Landing { sent, outcomes: vec![Outcome::Unknown; flight.len()], watch: None };
+            if lost == Some(false) {
+                return unknown();
+            }
             let mut watch = None;
             let mut execute = |operation| {
                 let (outcome, watched) = this.execute(operation);
@@ -309,6 +353,9 @@ impl Ensemble for FakeEnsemble {
                 outcome
             };
             let outcomes = flight.iter().map(&mut execute).collect();
+            if lost == Some(true) {
+                return unknown();
+            }
             Landing { sent, outcomes, watch }
         })
     }

@@ -1,6 +1,7 @@
 #[cfg(feature = "loom")]
 mod interleavings;
 mod kept;
+mod patterns;
 
 use super::*;
 use crate::attempt::shared::Handle;

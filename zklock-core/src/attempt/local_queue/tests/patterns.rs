@@ -1,0 +1,135 @@
+//! Home-made locks whose nodes' names have no room for a mark: an attempt finds its node by the mark in the data.
+
+use super::{answer_at_once, join};
+use crate::attempt::local_queue::{HeldAt, LocalQueue};
+use crate::attempt::shared::Handle;
+use crate::base::clock::{self, virtual_clock};
+use crate::machine::claim::{Claim, Watching};
+use crate::machine::name::{Dialect, Role, Uuid, mark_in_data, marked};
+use crate::machine::protocol::Patience;
+use crate::machine::turns::Passing;
+use crate::session::fake::FakeEnsemble;
+use crate::session::pool::Pool;
+use crate::session::slot::{Slot, SlotState};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Locks of one client at one path that share no local queue, each with one attempt of its own.
+fn locks<const COUNT: usize>(ensemble: &FakeEnsemble) -> [Arc<LocalQueue>; COUNT] {
+    let slot = Arc::new(Slot::new(SlotState::Open(ensemble.session())));
+    let handle = Handle::new(Pool::of(slot), Arc::default());
+    let dialect = Dialect::pattern("lock-{sequence}").unwrap();
+    let claim = Claim::at("/a", Claim::scheme(Role::Exclusive, dialect).unwrap()).unwrap();
+    let held_at: Arc<HeldAt> = Arc::default();
+    let locks = std::array::from_fn(|number| {
+        let watching = if number == 0 { Watching::Nearest } else { Watching::Children };
+        let claims = vec![Claim { watching, ..claim.clone() }];
+        LocalQueue::new(
+            "/a".into(),
+            claims,
+            Passing::default(),
+            vec![held_at.clone()],
+            handle.shared().clone(),
+        )
+    });
+    // There is always a handle, so somebody may acquire them.
+    std::mem::forget(handle);
+    locks
+}
+
+/// Long enough for a few attempts to get on after lost replies.
+async fn a_while() {
+    clock::sleep(Duration::from_secs(3)).await;
+}
+
+#[test]
+fn one_finds_its_node_after_the_reply_to_its_creation_was_lost() {
+    virtual_clock::run(async {
+        for executed in [true, false] {
+            let ensemble = FakeEnsemble::new();
+            // A contender before it, behind which it must not take a node for its own, whatever its data are.
+            ensemble.create_others("/a/lock-0000000000", &marked(b"peer", Uuid::from_random(1)));
+            let [queue] = locks(&ensemble);
+            ensemble.lose_creations(&[executed]);
+            let mut ticket = join(&queue, Patience::Waits);
+            a_while().await;
+            assert_eq!(ensemble.nodes().len(), 2, "it has one node");
+            assert!(ensemble.delete_node("/a/lock-0000000000"));
+            let hold = answer_at_once(&mut ticket).await.flatten().expect("its turn");
+            assert_eq!(ensemble.nodes(), [hold.node()]);
+            hold.release().await.unwrap();
+            assert_eq!(ensemble.nodes(), [""; 0]);
+        }
+    });
+}
+
+#[test]
+fn two_attempts_of_one_session_that_are_in_doubt_at_one_directory_keep_to_their_own_nodes() {
+    virtual_clock::run(async {
+        for executed in [[true, true], [true, false], [false, true], [false, false]] {
+            let ensemble = FakeEnsemble::new();
+            let [one, other] = locks(&ensemble);
+            ensemble.lose_creations(&executed);
+            let mut tickets = [join(&one, Patience::Waits), join(&other, Patience::Waits)];
+            a_while().await;
+            assert_eq!(ensemble.nodes().len(), 2, "{executed:?}");
+            let nodes = ensemble.nodes();
+            let [first, second] = [&nodes[0], &nodes[1]].map(|node| ensemble.data(node));
+            assert_ne!(mark_in_data(&first).unwrap().1, mark_in_data(&second).unwrap().1);
+            // Exactly one of the two holds, by the first node.
+            let mut held = Vec::new();
+            for ticket in &mut tickets {
+                held.push(answer_at_once(ticket).await.flatten());
+            }
+            let mut holds: Vec<_> =
+                held.into_iter().enumerate().filter_map(|(at, hold)| Some((at, hold?))).collect();
+            assert_eq!(holds.len(), 1, "{executed:?}");
+            let (holder, hold) = holds.remove(0);
+            assert_eq!(hold.node(), nodes[0]);
+            hold.release().await.unwrap();
+            let next = answer_at_once(&mut tickets[1 - holder]).await.flatten().expect("its turn");
+            next.release().await.unwrap();
+            assert_eq!(ensemble.nodes(), [""; 0], "{executed:?}");
+        }
+    });
+}
+
+#[test]
+fn one_that_is_given_up_in_doubt_leaves_nothing() {
+    virtual_clock::run(async {
+        for executed in [true, false] {
+            let ensemble = FakeEnsemble::new();
+            let [queue, other] = locks(&ensemble);
+            let hold = answer_at_once(&mut join(&other, Patience::Waits)).await.flatten().expect("free");
+            // So late that the caller goes before the reply is lost.
+            ensemble.answer_late(Duration::from_millis(50));
+            ensemble.lose_creations(&[executed]);
+            let mut ticket = join(&queue, Patience::Waits);
+            assert!(answer_at_once(&mut ticket).await.is_none());
+            drop(ticket);
+            a_while().await;
+            assert_eq!(ensemble.nodes(), [hold.node()], "{executed}");
+            assert_eq!(queue.shared.counters.attempts.owed(), 0);
+            hold.release().await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_is_in_doubt_at_the_end_of_the_session_is_not_looked_for() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let [queue] = locks(&ensemble);
+        let session = queue.shared.pool.slot().current().unwrap();
+        ensemble.answer_late(Duration::from_millis(50));
+        ensemble.lose_creations(&[true]);
+        let mut ticket = join(&queue, Patience::Waits);
+        assert!(answer_at_once(&mut ticket).await.is_none());
+        ensemble.end_session();
+        a_while().await;
+        assert!(session.is_over());
+        drop(ticket);
+        a_while().await;
+        assert_eq!(queue.shared.counters.attempts.owed(), 0);
+    });
+}
