@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use zklock_core::blocking::{Client, Hold, Lock};
-use zklock_core::{ClientOptions, Dialect, Error, ErrorKind, Foreign, LockSpec};
+use zklock_core::{ClientOptions, Error, ErrorKind, Foreign, LockSpec};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -120,9 +120,8 @@ fn release(line: &mut Line, hold: &Hold) -> Outcome<()> {
 fn with_options(spec: LockSpec, words: &[String]) -> Outcome<LockSpec> {
     words.iter().try_fold(spec, |spec, word| {
         Ok(match word.as_str() {
-            "--dialect=kazoo" => spec.dialect(Dialect::Kazoo),
-            "--dialect=writelock" => spec.dialect(Dialect::WriteLock),
             "--foreign=go-ahead" => spec.foreign(Foreign::GoAhead),
+            _ if word.starts_with("--dialect=") => spec.dialect(word["--dialect=".len()..].parse()?),
             _ => match (seconds(word, "--linger=")?, seconds(word, "--rest=")?) {
                 (Some(linger), _) => spec.linger(linger),
                 (None, Some(_)) => spec,
