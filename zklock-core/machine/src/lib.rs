@@ -30,9 +30,9 @@
 //    marks      how to recognise a node that no attempt knows of
 //    layout     a pattern with the name of a lock filled in: which children are its contenders
 //    lasting    which children are no contenders although their names end with a number
-//    protocol   the language between a machine and its driver
 //    name       the names of the children of a lock's node, and their order
 //    pattern    how the contenders of a home-made lock are named
+//    protocol   the language between a machine and its driver
 //    lib        moments in time
 // ```
 

@@ -117,7 +117,8 @@ impl Marks {
     /// Returns the mark of a node of this session.
     fn of_session(&self, child: &str) -> Option<Uuid> {
         let of_contender = || Name::parse(child).or_else(|| Name::parse_lease(child))?.uuid();
-        // The names of home-made locks have their marks anywhere.
+        // The names of home-made locks have their marks anywhere. One without a mark shows nothing: such a node is looked after
+        // by its attempt alone.
         let of_pattern = || Uuid::of_session_in(self.session, child);
         let mark = mark_of_companion(child).or_else(of_contender).or_else(of_pattern);
         mark.filter(|mark| mark.session() == self.session)
@@ -165,7 +166,8 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::{SINGLE_NAME, Scheme, companion};
+    use crate::layout::Layout;
+    use crate::name::{Dialect, Role, SINGLE_NAME, Scheme, companion};
 
     const SCHEMES: [Scheme; 7] = [
         Scheme::Mutex,
@@ -201,6 +203,30 @@ mod tests {
         let children = [companion(gone), companion(live), SINGLE_NAME.to_owned()];
         let listing = marks.begin_listing();
         assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
+    }
+
+    #[test]
+    fn in_the_names_of_home_made_locks_a_mark_is_recognised_wherever_it_is() {
+        let mut marks = Marks::new(12);
+        let (gone, live) = (marks.begin(), marks.begin());
+        marks.end(gone);
+        for text in [
+            "{any}-lock-{sequence}",
+            "{any}-{R|W}-{sequence}",
+            "lock-{any}{sequence}",
+            "a{any}b{name}{sequence}",
+        ] {
+            let Ok(Dialect::Pattern(pattern)) = Dialect::pattern(text) else { panic!("{text}") };
+            let layout = Layout::new(pattern, "report").unwrap();
+            let role = if pattern.has_sides() { Role::Write } else { Role::Exclusive };
+            let children = [gone, live].map(|mark| format!("{}0000000003", layout.prefix(role, mark)));
+            let listing = marks.begin_listing();
+            assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]], "{text}");
+            assert_eq!(marks.neighbour(&children[1]), Neighbour::Here(live), "{text}");
+        }
+        for other in ["report_lock_0000000003", "0123456789abcdef0123456789abcdef-lock-0000000003"] {
+            assert_eq!(marks.neighbour(other), Neighbour::Elsewhere);
+        }
     }
 
     #[test]

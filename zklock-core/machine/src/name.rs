@@ -54,6 +54,12 @@ pub fn marked(data: &[u8], mark: Uuid) -> Arc<[u8]> {
     [data, MARKED, mark.without_dashes().as_bytes()].concat().into()
 }
 
+/// Whether these data of a node have a mark, and both have the same.
+pub fn have_one_mark(data: &[u8], other: &[u8]) -> bool {
+    let mark = |data| mark_in_data(data).map(|(_, mark)| mark);
+    mark(data).is_some() && mark(data) == mark(other)
+}
+
 /// Returns the mark that is below the data of a node, and the data above it; `None` if there is none.
 pub fn mark_in_data(data: &[u8]) -> Option<(&[u8], Uuid)> {
     let (above, mark) = data.split_at_checked(data.len().checked_sub(32)?)?;

@@ -1,7 +1,6 @@
 //! The language between a machine and its driver: requests, their outcomes, and verdicts.
 
 use super::Moment;
-use super::name::Uuid;
 use std::sync::Arc;
 
 /// The data of a node whose holder is asked to release the lock. It is the word that Curator's `Revoker` writes.
@@ -46,6 +45,11 @@ pub enum Operation {
         /// The directory.
         directory: Arc<str>,
     },
+    /// The same with directories that stay when they are empty, for others that create theirs once.
+    CreateLastingParents {
+        /// The directory.
+        directory: Arc<str>,
+    },
     /// Delete a directory that has no children and no data, so that the numbers of its children begin again.
     DeleteDirectory {
         /// The directory.
@@ -56,15 +60,15 @@ pub enum Operation {
         /// The directory.
         directory: Arc<str>,
     },
-    /// List those children of a directory that belong to this session, whose names begin in this way, and whose
-    /// [data](crate::name::marked) have this mark.
+    /// List those children of a directory that belong to this session, whose names begin in this way, and whose data have the
+    /// same [mark](crate::name::marked) below them as these.
     ListMarked {
         /// The directory.
         directory: Arc<str>,
         /// The name before the number.
         prefix: String,
-        /// The mark.
-        mark: Uuid,
+        /// The data with the mark.
+        data: Arc<[u8]>,
     },
     /// List the children of a directory and leave a watch on it.
     ListAndWatch {
@@ -184,6 +188,7 @@ impl Operation {
             | Self::DeleteAll { .. } => true,
             // Creating parents that exist writes nothing. The others only read.
             Self::CreateParents { .. }
+            | Self::CreateLastingParents { .. }
             | Self::List { .. }
             | Self::ListMarked { .. }
             | Self::ListAndWatch { .. }

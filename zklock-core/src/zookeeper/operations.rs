@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::paths::join;
 use super::serving::WatchKind;
 use crate::connect::level::{Newer, ServerLevel};
-use crate::machine::name::{Uuid, mark_in_data};
+use crate::machine::name::have_one_mark;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::zookeeper::ensemble::Pending;
 use crate::zookeeper::node_data;
@@ -82,6 +82,10 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
         Operation::CreateParents { directory } => {
             unwatched(async move { create_parents(connection, directory).await.map(|()| Outcome::Done) })
         }
+        Operation::CreateLastingParents { directory } => unwatched(async move {
+            let persistent = CreateMode::Persistent.with_acls(access.list());
+            client.mkdir(directory, &persistent).await.map(|()| Outcome::Done)
+        }),
         Operation::DeleteDirectory { directory } => {
             unwatched(async move { delete_directory(client, directory).await })
         }
@@ -91,8 +95,8 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
                 (call.await.map_or_else(|error| listing(directory, &error), Outcome::Children), None)
             })
         }
-        Operation::ListMarked { directory, prefix, mark } => {
-            unwatched(async move { marked(client, directory, prefix, *mark).await })
+        Operation::ListMarked { directory, prefix, data } => {
+            unwatched(async move { marked(client, directory, prefix, data).await })
         }
         Operation::ListAndWatch { directory } => {
             let call = client.list_and_watch_children(directory);
@@ -281,9 +285,9 @@ async fn survey(client: &Client, directory: &str) -> Result<Outcome, Error> {
     Ok(Outcome::Surveyed(nodes))
 }
 
-/// Finds the children with this mark in their data. Anybody may see who owns a node, so only nodes of this session are read, and
+/// Finds the children with the same mark in their data as these. Anybody may see who owns a node, so only nodes of this session are read, and
 /// what others do not let us read does not matter.
-async fn marked(client: &Client, directory: &str, prefix: &str, mark: Uuid) -> Result<Outcome, Error> {
+async fn marked(client: &Client, directory: &str, prefix: &str, marked: &[u8]) -> Result<Outcome, Error> {
     let mut names = match client.list_children(directory).await {
         Ok(names) => names,
         Err(error) => return Ok(listing(directory, &error)),
@@ -300,7 +304,7 @@ async fn marked(client: &Client, directory: &str, prefix: &str, mark: Uuid) -> R
     let mut found = Vec::new();
     for (name, read) in own {
         match read.await {
-            Ok((data, _)) if mark_in_data(&data).is_some_and(|(_, it)| it == mark) => found.push(name),
+            Ok((data, _)) if have_one_mark(marked, &data) => found.push(name),
             Ok(_) | Err(Error::NoNode) => {}
             Err(error) => return Err(error),
         }

@@ -67,7 +67,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
         | Operation::CreateSingle { path, .. }
         | Operation::CreatePair { path, .. }
         | Operation::Open { path, .. } => lack("CREATE", parent(path)),
-        Operation::CreateParents { directory } => {
+        Operation::CreateParents { directory } | Operation::CreateLastingParents { directory } => {
             return Outcome::Refused(Refusal::Answer(to_create(client, directory).await));
         }
         Operation::List { directory } | Operation::ListAndWatch { directory } => to_read(directory),

@@ -12,7 +12,7 @@ use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
-use crate::machine::name::mark_in_data;
+use crate::machine::name::have_one_mark;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::session::session::Holding;
 use crate::session::session::Session;
@@ -263,10 +263,10 @@ impl FakeEnsemble {
                 (found(are_there && self.delete_node(companion) && self.delete_node(path)), None)
             }
             Operation::List { directory } => (Outcome::Children(self.children_of(directory)), None),
-            Operation::ListMarked { directory, prefix, mark } => {
+            Operation::ListMarked { directory, prefix, data } => {
                 let is_own = |name: &String| {
                     let path = format!("{directory}/{name}");
-                    let is_marked = mark_in_data(&self.data(&path)).is_some_and(|(_, it)| it == *mark);
+                    let is_marked = have_one_mark(data, &self.data(&path));
                     let is_others = lock_ignoring_poison(&self.0.others).contains(&path);
                     name.starts_with(prefix) && is_marked && !is_others
                 };

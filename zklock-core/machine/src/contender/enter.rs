@@ -72,8 +72,12 @@ impl Contender {
     }
 
     pub(super) fn parents(&self, phase: Phase) -> Vec<Operation> {
-        let directories = self.nodes(phase).directories().into_iter();
-        directories.map(|directory| Operation::CreateParents { directory }).collect()
+        let are_lasting = self.claims.iter().any(|claim| claim.layout.is_some());
+        let create = |directory| match are_lasting {
+            true => Operation::CreateLastingParents { directory },
+            false => Operation::CreateParents { directory },
+        };
+        self.nodes(phase).directories().into_iter().map(create).collect()
     }
 
     pub(super) fn parents_answered(&mut self, phase: Phase, outcomes: Vec<Outcome>, now: Now) {
@@ -88,7 +92,8 @@ impl Contender {
     /// exists.
     pub(super) fn recovery(&self, phase: Phase) -> Vec<Operation> {
         let directories = self.nodes(phase).directories();
-        let barrier = directories.into_iter().next().map(|directory| Operation::Barrier { directory });
+        let barrier =
+            directories.first().map(|directory| Operation::Barrier { directory: directory.clone() });
         barrier.into_iter().chain(self.nodes(phase).search()).collect()
     }
 

@@ -25,8 +25,8 @@ pub(super) struct NodeSlot {
     scheme: Scheme,
     layout: Option<Arc<Layout>>,
     prefix: String,
-    /// The mark, if it is in the data of the node.
-    mark: Option<Uuid>,
+    /// Whether its mark is in the data of the node.
+    is_marked: bool,
     pub(super) data: Arc<[u8]>,
     node: Option<Node>,
     /// When a write that proved the node was sent.
@@ -43,8 +43,7 @@ impl Nodes {
                 prefix.push_str(&writer.sequence.to_string());
             }
             let slot = NodeSlot::new(number, &claim.directory, claim.scheme, prefix, &claim.data_with(uuid));
-            let mark = (!claim.has_mark_in_name()).then_some(uuid);
-            NodeSlot { layout: claim.layout.clone(), mark, ..slot }
+            NodeSlot { layout: claim.layout.clone(), is_marked: !claim.has_mark_in_name(), ..slot }
         };
         Self { slots: claims.iter().enumerate().map(slot).collect(), ..Self::default() }
     }
@@ -84,12 +83,15 @@ impl Nodes {
 
     /// Returns the requests that show which nodes have our mark, one for each of the [directories](Self::directories).
     pub(super) fn search(&self) -> Vec<Operation> {
-        let of = |directory: Arc<str>| {
-            let slot = self.slots.iter().find(|slot| slot.directory == directory);
-            match slot.and_then(|slot| Some((slot.prefix.clone(), slot.mark?))) {
-                Some((prefix, mark)) => Operation::ListMarked { directory, prefix, mark },
-                None => Operation::List { directory },
+        let of = |directory: Arc<str>| match self
+            .slots
+            .iter()
+            .find(|slot| slot.is_marked && slot.directory == directory)
+        {
+            Some(NodeSlot { prefix, data, .. }) => {
+                Operation::ListMarked { directory, prefix: prefix.clone(), data: data.clone() }
             }
+            None => Operation::List { directory },
         };
         self.directories().into_iter().map(of).collect()
     }
@@ -193,7 +195,17 @@ impl Nodes {
 impl NodeSlot {
     fn new(claim: usize, directory: &Arc<str>, scheme: Scheme, prefix: String, data: &Arc<[u8]>) -> Self {
         let (directory, data) = (directory.clone(), data.clone());
-        Self { claim, directory, scheme, layout: None, prefix, mark: None, data, node: None, proven: None }
+        Self {
+            claim,
+            directory,
+            scheme,
+            layout: None,
+            prefix,
+            is_marked: false,
+            data,
+            node: None,
+            proven: None,
+        }
     }
 
     fn empty(&mut self) {
