@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use tokio::time::sleep;
-use zklock_core::{Client, Error, ErrorKind, Hold, Lock, LockSpec, Owner, Wait};
+use zklock_core::{Client, Dialect, Error, ErrorKind, Hold, Lock, LockSpec, Owner, Wait};
 
 use crate::commands::variables::Variables;
 use crate::connect::{Connection, not_connected};
@@ -41,6 +41,12 @@ pub(crate) struct Choice {
     /// Hold the exclusive lock at this path: one node and no queue, for jobs that try once
     #[arg(long, value_name = "PATH", group = "lock")]
     exclusive: Option<String>,
+
+    /// Share the queue of another library, kazoo or writelock, or of a home-made lock: for one whose nodes are called
+    /// report_lock_0000000001, the pattern is '{name}_lock_{sequence}'. {any} stands for what each contender chooses, and
+    /// {R|W} for the letters of readers and writers
+    #[arg(long, value_name = "DIALECT")]
+    pub(crate) dialect: Option<Dialect>,
 
     /// Wait for the lock for no longer than this
     #[arg(long, short, value_name = "DURATION", value_parser = duration::parse)]
@@ -112,7 +118,8 @@ impl Choice {
             }
             _ => return Err(Failure::usage("no lock is named: give one, such as --mutex PATH")),
         };
-        Ok(spec?)
+        let spec = spec?;
+        Ok(self.dialect.into_iter().fold(spec, LockSpec::dialect))
     }
 
     /// Acquires the lock. If that takes a while, a guardian watches: if we are killed while we wait, the contenders behind

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use clap::Args;
 use serde::Serialize;
 use zklock_core::{Client, Dialect, Lock, LockSpec, QueuedContender, Role};
 
@@ -11,6 +12,33 @@ use crate::output::harmless;
 
 /// A limit that no semaphore exceeds: every permit that exists was granted.
 const NO_LIMIT: u32 = u32::MAX;
+
+/// The lock that a command is about.
+#[derive(Args, Debug)]
+pub(crate) struct Subject {
+    /// The lock
+    pub(crate) path: String,
+
+    /// How the contenders of a home-made lock are named, as for `zklock run`
+    #[arg(long, value_name = "PATTERN")]
+    dialect: Option<Dialect>,
+}
+
+impl Subject {
+    /// Finds the locks at the path that anybody holds or waits for. With a pattern, it is the home-made one.
+    pub(crate) async fn find(&self, client: &Client) -> Result<Vec<Found>, Failure> {
+        let path = &self.path;
+        match self.dialect {
+            Some(dialect @ Dialect::Pattern(pattern)) => {
+                let spec = if pattern.has_sides() { LockSpec::read(path) } else { LockSpec::mutex(path) };
+                let found = found(client, Way::Queue, &spec?.dialect(dialect)).await?;
+                Ok(found.into_iter().collect())
+            }
+            // The others are all recognised.
+            _ => at(client, path).await,
+        }
+    }
+}
 
 /// A lock at a path, in one of the ways to store it, and its contenders.
 #[derive(Debug)]
@@ -37,17 +65,19 @@ pub(crate) async fn at(client: &Client, path: &str) -> Result<Vec<Found>, Failur
         (Way::Semaphore, LockSpec::semaphore(path, NO_LIMIT)?),
         (Way::Exclusive, LockSpec::exclusive(path)?),
     ];
-    let mut found = Vec::new();
+    let mut locks = Vec::new();
     for (way, spec) in ways {
-        let lock = client.lock(&spec)?;
-        let mut contenders = lock.contenders().await?;
-        // A node that no session owns is not a contender, but may have the name of one.
-        contenders.retain(|contender| contender.session != 0);
-        if !contenders.is_empty() {
-            found.push(Found { lock, way, contenders });
-        }
+        locks.extend(found(client, way, &spec).await?);
     }
-    Ok(found)
+    Ok(locks)
+}
+
+async fn found(client: &Client, way: Way, spec: &LockSpec) -> Result<Option<Found>, Failure> {
+    let lock = client.lock(spec)?;
+    let mut contenders = lock.contenders().await?;
+    // A node that no session owns is not a contender, but may have the name of one.
+    contenders.retain(|contender| contender.session != 0);
+    Ok((!contenders.is_empty()).then_some(Found { lock, way, contenders }))
 }
 
 /// A contender as programs read it.

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use clap::Args;
 use zklock_core::Client;
 
-use crate::commands::contenders::{self, Entry, Found};
+use crate::commands::contenders::{self, Entry, Found, Subject};
 use crate::connect::Connection;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,8 +29,8 @@ pub(crate) struct Consent {
 /// they hold the lock, while others already do. To ask them instead, use `zklock revoke`.
 #[derive(Args, Debug)]
 pub(crate) struct Break {
-    /// The lock
-    path: String,
+    #[command(flatten)]
+    subject: Subject,
 
     #[command(flatten)]
     consent: Consent,
@@ -41,8 +41,8 @@ pub(crate) struct Break {
 /// A waiter queues again. A holder loses the lock: see `zklock break --help`.
 #[derive(Args, Debug)]
 pub(crate) struct Evict {
-    /// The lock
-    path: String,
+    #[command(flatten)]
+    subject: Subject,
 
     /// The contender, as `zklock ls` shows it: its NAME, or its IDENTITY if that is the only one
     name: String,
@@ -57,8 +57,8 @@ pub(crate) struct Evict {
 /// those of Curator that called `makeRevocable`.
 #[derive(Args, Debug)]
 pub(crate) struct Revoke {
-    /// The lock
-    path: String,
+    #[command(flatten)]
+    subject: Subject,
 
     /// Write JSON: an array of the contenders that were asked
     #[arg(long)]
@@ -71,10 +71,10 @@ impl Break {
     }
 
     async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
-        let found = contenders::at(client, &self.path).await?;
+        let found = self.subject.find(client).await?;
         let holders: Vec<_> = contenders::entries(&found).into_iter().filter(|entry| entry.holds).collect();
-        refuse_nobody(&holders, format!("nobody holds {}", self.path))?;
-        self.consent.obtain(&format!("Take the lock {} away from", self.path), &holders)?;
+        refuse_nobody(&holders, format!("nobody holds {}", self.subject.path))?;
+        self.consent.obtain(&format!("Take the lock {} away from", self.subject.path), &holders)?;
         let mut broken = Vec::new();
         // Of the present holders, only those that were shown: another may have got the lock meanwhile.
         for Found { lock, way, .. } in &found {
@@ -97,7 +97,7 @@ impl Evict {
     }
 
     async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
-        let found = contenders::at(client, &self.path).await?;
+        let found = self.subject.find(client).await?;
         let named = |name: bool| {
             let all = found.iter().flat_map(|found| found.contenders.iter().map(move |one| (found, one)));
             all.filter(|(_, one)| if name { one.name == self.name } else { one.identity == self.name })
@@ -106,7 +106,7 @@ impl Evict {
         let by_name = named(true);
         let matching = if by_name.is_empty() { named(false) } else { by_name };
         let [(found, contender)] = matching[..] else {
-            let (path, name) = (&self.path, &self.name);
+            let (path, name) = (&self.subject.path, &self.name);
             let problem = match matching.len() {
                 0 => format!(
                     "{name:?} neither holds {path} nor waits for it: `zklock ls {path}` shows who does"
@@ -119,7 +119,7 @@ impl Evict {
         };
         let entry = Entry::of(found.way, contender);
         let verb = if entry.holds { "Take the lock {} away from" } else { "Take out of the queue of {}" };
-        self.consent.obtain(&verb.replace("{}", &self.path), std::slice::from_ref(&entry))?;
+        self.consent.obtain(&verb.replace("{}", &self.subject.path), std::slice::from_ref(&entry))?;
         let is_hit = found.lock.evict(&contender.node).await?;
         let evicted = if is_hit { vec![entry] } else { Vec::new() };
         self.consent.tell("was evicted", &evicted)
@@ -133,10 +133,10 @@ impl Revoke {
 
     async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
         let mut asked = Vec::new();
-        for Found { lock, way, .. } in &contenders::at(client, &self.path).await? {
+        for Found { lock, way, .. } in &self.subject.find(client).await? {
             asked.extend(lock.revoke().await?.iter().map(|contender| Entry::of(*way, contender)));
         }
-        refuse_nobody(&asked, format!("nobody holds {}", self.path))?;
+        refuse_nobody(&asked, format!("nobody holds {}", self.subject.path))?;
         tell(self.json, "was asked to release the lock", &asked)
     }
 }

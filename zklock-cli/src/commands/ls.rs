@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use zklock_core::Client;
 
-use crate::commands::contenders::{self, Entry};
+use crate::commands::contenders::{self, Entry, Subject};
 use crate::connect::Connection;
 use crate::duration;
 use crate::failure::Failure;
@@ -16,11 +16,11 @@ use crate::output::{columns, harmless, print, print_json};
 /// Show who holds a lock, and who waits, in order
 ///
 /// It finds mutexes, read/write locks, elections, semaphores and exclusive locks, of zklock, Curator, kazoo and ZooKeeper's
-/// WriteLock. The age is counted on the servers' clock.
+/// WriteLock, and with --dialect those of programs with a lock of their own making. The age is counted on the servers' clock.
 #[derive(Args, Debug)]
 pub(crate) struct Ls {
-    /// The lock
-    path: String,
+    #[command(flatten)]
+    subject: Subject,
 
     /// Write JSON: an array of contenders, and with --watch one for each change
     #[arg(long)]
@@ -37,7 +37,7 @@ pub(crate) struct Ls {
 
 impl Ls {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        zklock_core::check_lock_path(&self.path)?;
+        zklock_core::check_lock_path(&self.subject.path)?;
         let work = async |client: &Client| {
             if self.watch { self.follow(client).await } else { self.show(client).await }
         };
@@ -45,13 +45,13 @@ impl Ls {
     }
 
     async fn show(&self, client: &Client) -> Result<(), Failure> {
-        let entries = contenders::entries(&contenders::at(client, &self.path).await?);
+        let entries = contenders::entries(&self.subject.find(client).await?);
         if self.json { print_json(&entries) } else { print(&self.table(&entries)) }
     }
 
     fn table(&self, entries: &[Entry]) -> String {
         if entries.is_empty() {
-            return format!("nobody holds {path} or waits for it\n", path = self.path);
+            return format!("nobody holds {path} or waits for it\n", path = self.subject.path);
         }
         let rows: Vec<_> = [Entry::heads()].into_iter().chain(entries.iter().map(Entry::row)).collect();
         columns(&rows)
@@ -61,9 +61,9 @@ impl Ls {
         let redraws = std::io::stdout().is_terminal() && !self.json;
         let mut before: Option<Vec<Entry>> = None;
         loop {
-            let entries = contenders::entries(&contenders::at(client, &self.path).await?);
+            let entries = contenders::entries(&self.subject.find(client).await?);
             if redraws {
-                print(&screen(&format!("{}\n\n{}", self.path, self.table(&entries))))?;
+                print(&screen(&format!("{}\n\n{}", self.subject.path, self.table(&entries))))?;
             } else if before.as_ref() != Some(&entries) {
                 match self.json {
                     true => print_json(&entries)?,

@@ -75,6 +75,41 @@ fn ls_tells_mutexes_and_elections_from_exclusive_locks() {
 }
 
 #[test]
+fn with_a_pattern_commands_hold_show_and_break_a_home_made_lock() {
+    let (path, operator) = (format!("{}/report", path()), operator());
+    let above = path.strip_suffix("/report").unwrap();
+    for (kind, pattern, parent) in
+        [("--mutex", "{name}_lock_{sequence}", above), ("--read", "{any}-{R|W}-{sequence}", &*path)]
+    {
+        let mut command = zklock_there();
+        command.args(["run", "--try", kind, &path, "--dialect", pattern, "sh", "-c", "echo held; read _"]);
+        let holder = Process::start(&mut command);
+        assert_eq!(holder.line(), "held\n", "{pattern}");
+        let [node] = &operator.children_or_empty(parent)[..] else { panic!("{pattern}: it has one node") };
+        let here = ["--dialect", pattern, &path];
+        let found = output(zklock_there().args(["ls", "--json"]).args(here)).out;
+        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        assert_eq!((&found[0]["name"], &found[0]["dialect"]), (&(**node).into(), &pattern.into()));
+        assert_eq!(found[0]["kind"], kind[2..]);
+        for words in [&["revoke"][..], &["break", "--yes"]] {
+            let ended = output(zklock_there().args(words).args(here));
+            assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{words:?}");
+        }
+        assert_eq!(holder.output().code, Some(122));
+    }
+    for (words, problem) in [
+        (&["--mutex", &path, "--dialect", "{name}_lock_"][..], "has no {sequence}"),
+        (&["--mutex", &path, "--dialect", "klingon"], "use curator, kazoo, writelock, or a pattern"),
+        (&["--election", &path, "--dialect", "lock-{sequence}"], "an election has no dialect"),
+        (&["--every", "1d", "--mutex", &path, "--dialect", "lock-{sequence}"], "takes no --dialect"),
+    ] {
+        let ended = output(zklock_there().arg("run").args(words).arg("true"));
+        assert_eq!(ended.code, Some(64), "{words:?}: {}", ended.errors);
+        assert!(ended.errors.contains(problem), "{}", ended.errors);
+    }
+}
+
+#[test]
 fn ls_writes_json() {
     let path = path();
     let holder = contender("db7/1", "--mutex", &path);

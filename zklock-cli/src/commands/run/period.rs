@@ -52,6 +52,11 @@ impl Period {
         let Some(path) = &choice.mutex else {
             return Err(Failure::usage("--every needs a mutex: name the job with --mutex PATH"));
         };
+        if choice.dialect.is_some() {
+            return Err(Failure::usage(
+                "--every has a record in the lock's node, so it takes no --dialect: leave one out",
+            ));
+        }
         let spec = OnceSpec::new(path, every)?.offset(self.offset)?.after_failure(self.after_failure.into());
         Ok(Some(Once::new(lock.clone(), spec)))
     }
