@@ -129,6 +129,7 @@ mod children;
 mod dialects;
 mod dropped;
 mod homemade;
+mod patterns;
 mod spans;
 mod stats;
 mod strangers;
