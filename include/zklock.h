@@ -58,9 +58,9 @@
  *   zklock_exclusive_new, zklock_lock_path, zklock_lock_free.
  * - To set how a lock behaves, see zklock_lock_options_new, zklock_lock_options_free,
  *   zklock_lock_options_set_flags, zklock_lock_options_set_dialect,
- *   zklock_lock_options_set_permits, zklock_lock_options_set_limit_at,
- *   zklock_lock_options_set_linger, zklock_lock_options_set_local_turns,
- *   zklock_lock_options_set_figures.
+ *   zklock_lock_options_set_dialect_pattern, zklock_lock_options_set_permits,
+ *   zklock_lock_options_set_limit_at, zklock_lock_options_set_linger,
+ *   zklock_lock_options_set_local_turns, zklock_lock_options_set_figures.
  *
  * Acquire
  *
@@ -2049,6 +2049,27 @@ zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int32_t dialect);
+
+/**
+ * Makes the lock a member of the queue of a home-made lock, whose nodes are named by a pattern. It
+ * replaces the dialect, and zklock_lock_options_set_dialect replaces the pattern. For mutexes, and
+ * with `{R|W}` for the sides of a read/write lock.
+ *
+ * A pattern is text with these parts: `{sequence}` is the number that the server appends, and
+ * comes last. `{name}` is the last component of the lock's path, for several locks under one node;
+ * contenders are then children of the node above. `{any}` is what each contender chooses; ours is 32
+ * hexadecimal digits. `{R|W}` has the letters of readers and of writers. Children whose names do
+ * not match are ignored. Patterns are never freed: a program should use a few.
+ *
+ * @param options the options.
+ * @param pattern such as `{name}_lock_{sequence}`, which makes report_lock_0000000001 of the path
+ *     /locks/report.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not a pattern, or a name could be read in two
+ *     ways with it.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_lock_options_set_dialect_pattern(zklock_lock_options *options,
+                                                      const char *pattern);
 
 /**
  * Sets how many permits of a semaphore to acquire at once. Default: 1.

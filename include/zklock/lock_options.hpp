@@ -27,7 +27,14 @@ public:
     /** Watch all other contenders, instead of only the one that matters. This is the naive method, for comparisons. */
     lock_options &watch_children(bool is_so = true) { return flag(ZKLOCK_WATCH_CHILDREN, is_so); }
     /** How the lock's nodes are named, which decides the libraries that it can share a queue with. */
-    lock_options &dialect(zklock::dialect name) { return dialect_ = name, *this; }
+    lock_options &dialect(zklock::dialect name) { return pattern_.reset(), dialect_ = name, *this; }
+    /**
+     * Makes the lock a member of the queue of a home-made lock: see zklock_lock_options_set_dialect_pattern. It replaces the
+     * dialect.
+     *
+     *     const auto lock = client.mutex("/locks/report", zklock::lock_options().dialect_pattern("{name}_lock_{sequence}"));
+     */
+    lock_options &dialect_pattern(std::string pattern) { return pattern_ = std::move(pattern), *this; }
     /** How many permits of a semaphore to acquire at once. Default: 1. */
     lock_options &permits(std::uint32_t count) { return permits_ = count, *this; }
     /** The node that holds the number of permits of a semaphore: see client::set_limit(). */
@@ -56,6 +63,7 @@ public:
             detail::ask<zklock_lock_options *>(zklock_lock_options_new));
         detail::check(zklock_lock_options_set_flags(made.get(), flags_));
         detail::check(zklock_lock_options_set_dialect(made.get(), static_cast<std::int32_t>(dialect_)));
+        if (pattern_) detail::check(zklock_lock_options_set_dialect_pattern(made.get(), detail::text(*pattern_)));
         detail::check(zklock_lock_options_set_permits(made.get(), permits_));
         detail::check(zklock_lock_options_set_linger(made.get(), linger_.count()));
         detail::check(zklock_lock_options_set_local_turns(made.get(), local_turns_));
@@ -73,7 +81,7 @@ private:
     std::uint32_t flags_ = 0, permits_ = 1, local_turns_ = 1;
     std::chrono::milliseconds linger_{0};
     zklock::dialect dialect_ = zklock::dialect::curator;
-    std::optional<std::string> limit_at_, figures_;
+    std::optional<std::string> pattern_, limit_at_, figures_;
 };
 } // namespace zklock
 

@@ -166,6 +166,29 @@ export! {
         LockOptions::change(options, |chosen| chosen.dialect = wanted)?;
     }
 
+    /// Makes the lock a member of the queue of a home-made lock, whose nodes are named by a pattern. It
+    /// replaces the dialect, and zklock_lock_options_set_dialect replaces the pattern. For mutexes, and
+    /// with `{R|W}` for the sides of a read/write lock.
+    ///
+    /// A pattern is text with these parts: `{sequence}` is the number that the server appends, and
+    /// comes last. `{name}` is the last component of the lock's path, for several locks under one node;
+    /// contenders are then children of the node above. `{any}` is what each contender chooses; ours is 32
+    /// hexadecimal digits. `{R|W}` has the letters of readers and of writers. Children whose names do
+    /// not match are ignored. Patterns are never freed: a program should use a few.
+    ///
+    /// @param options the options.
+    /// @param pattern such as `{name}_lock_{sequence}`, which makes report_lock_0000000001 of the path
+    ///     /locks/report.
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not a pattern, or a name could be read in two
+    ///     ways with it.
+    pub fn zklock_lock_options_set_dialect_pattern(
+        options: *mut zklock_lock_options,
+        pattern: *const c_char,
+    ) -> zklock_status {
+        let dialect = Dialect::pattern(text("pattern", pattern)?).map_err(zklock_core::Error::from)?;
+        LockOptions::change(options, |chosen| chosen.dialect = dialect)?;
+    }
+
     /// Sets how many permits of a semaphore to acquire at once. Default: 1.
     ///
     /// @param options the options.

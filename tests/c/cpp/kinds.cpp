@@ -31,6 +31,18 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
     held_once(client.mutex(of_writelock, writelock), other.mutex(of_writelock, writelock), "/x-");
 }
 
+TEST(a_pattern_names_the_nodes_of_a_home_made_lock) {
+    const auto client = new_cpp_client();
+    const std::string above = fresh_path(), path = above + "/report";
+    const auto pattern = lock_options().dialect_pattern("{name}_lock_{sequence}");
+    const auto hold = client.mutex(path, pattern).acquire();
+    CHECK(hold.node().find(above + "/report_lock_0") == 0);
+    CHECK(client.mutex(path, pattern).contenders()[0].dialect == "{name}_lock_{sequence}");
+    auto copy = pattern;
+    CHECK(client.mutex(path, copy.dialect(zklock::dialect::kazoo)).acquire().node().find("__lock__") != std::string::npos);
+    THROWS(client.mutex(path, lock_options().dialect_pattern("report")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+}
+
 TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path(), kept = fresh_path(), limit = path + "-limit", permits = fresh_path();

@@ -49,6 +49,7 @@ CALL(client_next_event, ZKLOCK_OK, 0, any_event(on))
 
 MAKES(lock_options_new, lock_options, &made)
 QUICK(lock_options_set_flags, on->lock_options, 0)
+QUICK(lock_options_set_dialect_pattern, on->lock_options, "lock-{sequence}")
 QUICK(lock_options_set_dialect, on->lock_options, ZKLOCK_DIALECT_CURATOR)
 QUICK(lock_options_set_linger, on->lock_options, 0)
 QUICK(lock_options_set_local_turns, on->lock_options, 1)

@@ -426,6 +426,7 @@ value value_of(argument argument, int is_forked) {
     case STAGED: value.pointer = staged(); break;
     case TARGET: value.pointer = in_new_folder("target"); break;
     case ACCESS_LIST: value.pointer = (char *)(uintptr_t)"world:anyone:cdrwa"; break;
+    case PATTERN: value.pointer = (char *)(uintptr_t)"lock-{sequence}"; break;
     case WRITES: value.pointer = (void *)(uintptr_t)arrays[argument.number]; break;
     case NOT_ALIGNED: value.pointer = (char *)(uintptr_t)arrays[0] + 1; break;
     case ROOM: value.pointer = room; break;

@@ -87,6 +87,7 @@ TEXTS = {
     "path": ("PATH", ["", "locks", "//", "/a//b", "/a/", "/a/./b", "/a/../b", r"/a\001b"]),
     "identity": ("TEXT", ["x" * 1025]),
     "name": ("TEXT", ["", "x" * 129, r"a\001b"]),
+    "pattern": ("PATTERN", ["", "lock-", "{name}_lock_", "{sequence}-", "{any}__lock__{sequence}", "x" * 201 + "{sequence}"]),
     "authorities": ("PEM", NOT_PEM),
     "certificate": ("PEM", NOT_PEM),
     "key": ("PEM_KEY", NOT_PEM),

@@ -35,6 +35,7 @@ typedef enum {
     PATH,
     NODE, /* in the queue of the lock in the state NAMED */
     ACCESS_LIST,
+    PATTERN,
     WRITES, /* one of `arrays` */
     LOCKS, /* two, and NULL; with what is wrong with them */
     CLIENTS, /* two, and NULL; or the kind of the second */

@@ -102,6 +102,8 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     OK(zklock_lock_options_new(&options));
     INVALID(zklock_lock_options_set_flags(options, 0x80000001), "no such flag: 0x80000000");
     INVALID(zklock_lock_options_set_dialect(options, -1), "no dialect with the number");
+    INVALID(zklock_lock_options_set_dialect_pattern(options, "{name}_lock_"), "has no {sequence}");
+    INVALID(zklock_lock_options_set_dialect_pattern(options, NULL), "pattern is NULL");
     INVALID(zklock_lock_options_set_linger(options, -1), "a time to linger of -1 ms: it must not be negative");
     zklock_lock_options_free(options);
     /* The remaining time of a deadline may be negative, and must not become a wait for ever. */
