@@ -214,7 +214,7 @@ mod tests {
             "{any}-lock-{sequence}",
             "{any}-{R|W}-{sequence}",
             "lock-{any}{sequence}",
-            "a{any}b{name}{sequence}",
+            "a.{any}.{name}{sequence}",
         ] {
             let Ok(Dialect::Pattern(pattern)) = Dialect::pattern(text) else { panic!("{text}") };
             let layout = Layout::new(pattern, "report").unwrap();
