@@ -130,8 +130,16 @@ impl BaseClient {
     /// True
     ///
     /// It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``dialect`` says how its nodes are named:
-    /// ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` to share that of
-    /// ZooKeeper's own ``WriteLock``.
+    /// ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, ``"writelock"`` to share that of
+    /// ZooKeeper's own ``WriteLock``, or a pattern to share that of a home-made lock:
+    ///
+    /// >>> with zk.mutex("/shop/report", dialect="{name}_lock_{sequence}") as hold:
+    /// ...     hold.node
+    /// '/shop/report_lock_0000000000'
+    ///
+    /// In a pattern, ``{sequence}`` is the number that the server appends, and comes last. ``{name}`` is the last component of
+    /// the path, for several locks under one node. ``{any}`` is what each contender chooses. Children whose names do not match
+    /// are ignored.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn mutex(
@@ -159,8 +167,10 @@ impl BaseClient {
     /// A thread that holds the read side and acquires the write side waits until the read side is released. If only that
     /// thread can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue
     /// with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
-    /// ``WriteLock``. A writer's token is larger than those of earlier readers, and a reader's token is larger than those
-    /// of earlier writers. Among readers that hold the lock together, the order of tokens means nothing.
+    /// ``WriteLock``. With a pattern such as ``dialect="{any}-{R|W}-{sequence}"`` it shares one with a home-made lock whose
+    /// readers have ``R`` there and its writers ``W``: see :meth:`mutex`. A writer's token is larger than those of earlier
+    /// readers, and a reader's token is larger than those of earlier writers. Among readers that hold the lock together, the
+    /// order of tokens means nothing.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn read(
@@ -189,7 +199,8 @@ impl BaseClient {
     ///
     /// To downgrade, as here, a thread that holds the write side by a lock with ``reentrant=True`` can acquire the read
     /// side at once, and keep it when it releases the write side. No other writer gets in between, and the reader's hold
-    /// has the writer's token. The lock for the read side may be reentrant or not.
+    /// has the writer's token. The lock for the read side may be reentrant or not. With a pattern as ``dialect`` that is not
+    /// possible, and raises ``Deadlock``.
     ///
     /// A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
     /// that acquired it waits for the read side, like all others. Later readers do not starve a waiting writer.
@@ -570,8 +581,11 @@ fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyRe
     Ok(spec.foreign(foreign).watching(watching))
 }
 
-/// Returns the dialect with this name.
+/// Returns the dialect with this name, or of this pattern.
 fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
+    if name.contains('{') {
+        return Dialect::pattern(name).map_err(|problem| invalid(py, format!("dialect={name:?}: {problem}")));
+    }
     chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
 }
 

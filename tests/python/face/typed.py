@@ -87,8 +87,8 @@ def kinds(zk: zklock.Client) -> None:
     assert_type(zk.mutex("/a").revoke(), typing.List[zklock.Contender])
     one = zk.mutex("/a").contenders()[0]
     assert_type((one.node, one.role, one.holds), typing.Tuple[str, str, bool])
-    zk.mutex("/a", dialect="klingon")  # type: ignore[arg-type]
-    zk.read("/a", dialect="writelock")  # type: ignore[arg-type]
+    zk.mutex("/a", foreign="klingon")  # type: ignore[arg-type]
+    zk.read("/a", dialect=zklock.Client)  # type: ignore[arg-type]
     zk.semaphore("/a")  # type: ignore[call-arg]
     zk.semaphore("/a", 1, reentrant=True)  # type: ignore[call-arg]
     zk.election("/a", dialect="kazoo")  # type: ignore[call-arg]

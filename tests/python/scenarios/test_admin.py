@@ -84,6 +84,14 @@ def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, pat
         face(hold.release)
 
 
+def test_a_pattern_names_the_nodes_of_a_home_made_lock(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
+    for kind, dialect, part in (("mutex", "{name}_lock_{sequence}", "/a_lock_0"), ("write", "{R|W}-{sequence}", "/a/W-0")):
+        hold = face(getattr(face.of(zk), kind)(f"{path}/a", dialect=dialect).hold)
+        assert part in hold.node
+        assert [one.dialect for one in getattr(other, kind)(f"{path}/a", dialect=dialect).contenders()] == [dialect]
+        face(hold.release)
+
+
 def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
@@ -111,7 +119,9 @@ def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_co
             with pytest.raises(TypeError):
                 kind(path, **{name: None})  # type: ignore[arg-type]
     for side in (client.read, client.write):
-        raises(zklock.InvalidInput, lambda: side(path, dialect="writelock")).says("kazoo")  # type: ignore[arg-type]
+        raises(zklock.InvalidInput, lambda: side(path, dialect="writelock")).says("kazoo")
+        raises(zklock.InvalidInput, lambda: side(path, dialect="lock-{sequence}")).says("does not tell readers from writers")
+    raises(zklock.InvalidInput, lambda: client.mutex(path, dialect="{name}_lock_")).says("dialect=", "has no {sequence}")
     for other_kind in (client.election, client.exclusive):
         with pytest.raises(TypeError):
             other_kind(path, dialect="kazoo")  # type: ignore[call-arg]

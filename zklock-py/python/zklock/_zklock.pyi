@@ -119,7 +119,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         *,
         timeout: float | None = None,
         reentrant: bool = False,
-        dialect: Literal["curator", "kazoo", "writelock"] = "curator",
+        dialect: str = "curator",
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
         linger: float | None = None,
@@ -143,8 +143,16 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         True
 
         It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``dialect`` says how its nodes are named:
-        ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` to share that of
-        ZooKeeper's own ``WriteLock``.
+        ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, ``"writelock"`` to share that of
+        ZooKeeper's own ``WriteLock``, or a pattern to share that of a home-made lock:
+
+        >>> with zk.mutex("/shop/report", dialect="{name}_lock_{sequence}") as hold:
+        ...     hold.node
+        '/shop/report_lock_0000000000'
+
+        In a pattern, ``{sequence}`` is the number that the server appends, and comes last. ``{name}`` is the last component of
+        the path, for several locks under one node. ``{any}`` is what each contender chooses. Children whose names do not match
+        are ignored.
         """
     def read(
         self,
@@ -152,7 +160,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         *,
         timeout: float | None = None,
         reentrant: bool = False,
-        dialect: Literal["curator", "kazoo"] = "curator",
+        dialect: str = "curator",
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
         linger: float | None = None,
@@ -168,8 +176,10 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         A thread that holds the read side and acquires the write side waits until the read side is released. If only that
         thread can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue
         with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
-        ``WriteLock``. A writer's token is larger than those of earlier readers, and a reader's token is larger than those
-        of earlier writers. Among readers that hold the lock together, the order of tokens means nothing.
+        ``WriteLock``. With a pattern such as ``dialect="{any}-{R|W}-{sequence}"`` it shares one with a home-made lock whose
+        readers have ``R`` there and its writers ``W``: see :meth:`mutex`. A writer's token is larger than those of earlier
+        readers, and a reader's token is larger than those of earlier writers. Among readers that hold the lock together, the
+        order of tokens means nothing.
         """
     def write(
         self,
@@ -177,7 +187,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         *,
         timeout: float | None = None,
         reentrant: bool = False,
-        dialect: Literal["curator", "kazoo"] = "curator",
+        dialect: str = "curator",
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
         linger: float | None = None,
@@ -194,7 +204,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
 
         To downgrade, as here, a thread that holds the write side by a lock with ``reentrant=True`` can acquire the read
         side at once, and keep it when it releases the write side. No other writer gets in between, and the reader's hold
-        has the writer's token. The lock for the read side may be reentrant or not.
+        has the writer's token. The lock for the read side may be reentrant or not. With a pattern as ``dialect`` that is not
+        possible, and raises ``Deadlock``.
 
         A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
         that acquired it waits for the read side, like all others. Later readers do not starve a waiting writer.
