@@ -11,7 +11,7 @@ use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof, Seen};
 use super::machine::lease::Lease;
 use super::machine::member::{Answer, Member};
 use super::machine::memory::Memory;
-use super::machine::name::{Scheme, Uuid};
+use super::machine::name::{Dialect, Role, Scheme, Uuid};
 use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::single::Single;
 use super::machine::status::{LossReason, Status};
@@ -80,13 +80,16 @@ pub(crate) const MACHINE: Machine = Machine {
 
 fn claim(want: &Want) -> Claim {
     let scheme = match want.sort {
-        Sort::Mutex | Sort::Semaphore { .. } => Scheme::Mutex,
+        Sort::Mutex | Sort::Unmarked | Sort::Semaphore { .. } => Scheme::Mutex,
         Sort::Read => Scheme::Read,
         Sort::Write => Scheme::Write,
         Sort::Latch => Scheme::Latch,
         Sort::Single | Sort::Lone | Sort::Member { .. } => Scheme::Single,
     };
-    let mut claim = Claim::new(want.queue, scheme);
+    let mut claim = match want.sort {
+        Sort::Unmarked => unmarked(want.queue),
+        _ => Claim::new(want.queue, scheme),
+    };
     if want.watches_children {
         claim.watching = Watching::Children;
     }
@@ -97,6 +100,12 @@ fn claim(want: &Want) -> Claim {
         claim.foreign = Foreign::GoAhead;
     }
     claim
+}
+
+fn unmarked(queue: &str) -> Claim {
+    let dialect = Dialect::pattern("lock-{sequence}").expect("a pattern");
+    let scheme = Claim::scheme(Role::Exclusive, dialect).expect("a mutex");
+    Claim::at(queue, scheme).expect("a path")
 }
 
 fn claim_of(sort: Sort) -> Claim {

@@ -14,6 +14,7 @@ const WRITE: Want = in_a(Sort::Write);
 const LATCH: Want = in_a(Sort::Latch);
 const SINGLE: Want = in_a(Sort::Single);
 const LONE: Want = in_a(Sort::Lone);
+const UNMARKED: Want = in_a(Sort::Unmarked);
 const SIMPLE: Want = Want { watches_children: true, ..MUTEX };
 
 /// This number of permits of a semaphore with this limit.
@@ -121,6 +122,11 @@ fn others() -> Vec<Case> {
         scene(each("election: 3", &[LATCH; 3], NONE)),
         scene(each("children watched: 3", &[SIMPLE; 3], NONE)),
         scene(each("children watched: 2, loss, cancel", &[SIMPLE; 2], lossy)),
+        scene(each("unmarked: 3", &[UNMARKED; 3], NONE)),
+        scene(each("unmarked: 2, once", &[UNMARKED; 2], NONE).trying_once()),
+        scene(each("unmarked: 2, loss, cancel, twin", &[UNMARKED; 2], Faults { twins: 1, ..lossy })),
+        scene(each("unmarked: 2, expiry, loss", &[UNMARKED; 2], Faults { losses: 1, ..EXPIRY })),
+        scene(old(each("unmarked: 2, old server, loss", &[UNMARKED; 2], LOSS))),
         scene(each("single: 3", &[SINGLE; 3], NONE)),
         scene(each("single: 2, once", &[SINGLE; 2], NONE).trying_once()),
         scene(each("single: 2, loss, cancel, twin", &[SINGLE; 2], Faults { twins: 1, ..lossy })),

@@ -543,7 +543,7 @@ fn serve(ensemble: &mut Ensemble, operation: &Operation, owner: Owner) -> (Outco
             }
             (created(ensemble.create_pair(companion, path, owner)), None)
         }
-        O::CreateParents { directory } => {
+        O::CreateParents { directory } | O::CreateLastingParents { directory } => {
             ensemble.create_directory(directory);
             (Outcome::Done, None)
         }

@@ -6,6 +6,7 @@
 use super::machine::name::{Name, Sequence};
 use super::machine::protocol::{NewNode, Outcome};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// A child of a directory.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct Child {
     pub(crate) owner: Owner,
     /// Whether its data asks its holder to release.
     pub(crate) is_revoked: bool,
+    /// The data that it was created with.
+    pub(crate) data: Arc<[u8]>,
 }
 
 /// The owner of a node: as the servers know it, and as the model knows it.
@@ -61,8 +64,9 @@ impl Directory {
         // largest number.
         self.counter = self.counter.max(self.counter.wrapping_add(1));
         self.changed = zxid;
-        let child =
-            Child { name, czxid: zxid, mzxid: zxid, place: place.unwrap_or(zxid), owner, is_revoked: false };
+        let place = place.unwrap_or(zxid);
+        let data = Arc::default();
+        let child = Child { name, czxid: zxid, mzxid: zxid, place, owner, is_revoked: false, data };
         let index = self.children.partition_point(|other| other.name < child.name);
         self.children.insert(index, child.clone());
         child
@@ -158,8 +162,12 @@ impl Ensemble {
             let number = if in_flight { directory.counter.wrapping_add(1) } else { directory.counter };
             let name = format!("{}{}", node.prefix, Sequence::new(number));
             let is_read = Name::parse(&name).or_else(|| Name::parse_lease(&name)).is_some();
-            assert!(is_read, "the server writes what can be read");
-            directory.insert(name, None, zxid, owner)
+            assert!(is_read || !node.data.is_empty(), "the server writes what can be read");
+            let mut child = directory.insert(name, None, zxid, owner);
+            let created = directory.children.iter_mut().find(|other| other.name == child.name);
+            created.expect("it was inserted").data.clone_from(&node.data);
+            child.data.clone_from(&node.data);
+            child
         };
         Some(self.commit(|tree, zxid| nodes.iter().map(|node| create(tree, zxid, node)).collect()))
     }

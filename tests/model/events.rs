@@ -313,6 +313,7 @@ fn is_read(operation: &Operation) -> bool {
     matches!(
         operation,
         O::List { .. }
+            | O::ListMarked { .. }
             | O::ListAndWatch { .. }
             | O::Inspect { .. }
             | O::InspectAndWatch { .. }

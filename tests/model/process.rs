@@ -409,7 +409,7 @@ impl Process {
         let patience = view.plan(self.number, person).patience;
         let at_most = match view.gathering.locks[lock].0 {
             Sort::Single => 1,
-            Sort::Mutex | Sort::Write => 2,
+            Sort::Mutex | Sort::Unmarked | Sort::Write => 2,
             _ => usize::MAX,
         };
         if self.spots.iter().filter(|spot| spot.lock == lock).count() >= at_most {

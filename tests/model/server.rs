@@ -2,6 +2,7 @@
 
 use super::client::{is_creation, is_of_permits};
 use super::ensemble::{Child, Directory, Owner};
+use super::machine::name::have_one_mark;
 use super::machine::protocol::{Node, Operation, Origin, Outcome, Refusal};
 use super::watch::{Target, Watch};
 use super::world::Scene;
@@ -25,6 +26,18 @@ impl Scene {
         };
         let (outcome, is_read, watched) = match &operation {
             Operation::List { directory } => (listing(directory), true, None),
+            Operation::ListMarked { directory, prefix, data } => {
+                let session = self.lines[line].session.as_ref().map(|session| session.id);
+                let is_own = |child: &&Child| {
+                    child.name.starts_with(prefix)
+                        && Some(child.owner.session) == session
+                        && have_one_mark(data, &child.data)
+                };
+                let listed = views[0].1.directory(directory);
+                let own = listed
+                    .map(|it| it.children.iter().filter(is_own).map(|child| child.name.clone()).collect());
+                (own.map_or(Outcome::NoNode, Outcome::Children), true, None)
+            }
             Operation::ListAndWatch { directory } => {
                 (listing(directory), true, Some(Target::Children(directory.to_string())))
             }
@@ -134,7 +147,7 @@ impl Scene {
                 let is_there = head.directory(directory).is_some();
                 is_there.then(|| self.ensemble.create_pair(companion, path, owner)).flatten()
             }
-            Operation::CreateParents { directory } => {
+            Operation::CreateParents { directory } | Operation::CreateLastingParents { directory } => {
                 self.ensemble.create_directory(directory);
                 return Outcome::Done;
             }

@@ -252,6 +252,8 @@ pub(crate) struct Want {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sort {
     Mutex,
+    /// A mutex whose nodes' names have no room for a mark.
+    Unmarked,
     Read,
     Write,
     Latch,
