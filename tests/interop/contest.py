@@ -1,4 +1,4 @@
-"""Clients of several libraries contend for one lock, while every two seconds one of either side is killed."""
+"""Clients of several libraries contend for one lock, while one of either side is killed by turns, or a side is cut off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tempfile
 import time
 import typing
 
-from ground import Ground
+from ground import Ground, Proxy
 from register import Register, Rules
 
 HERE = pathlib.Path(__file__).parent
@@ -65,6 +65,7 @@ PROGRAMS: dict[str, list[str]] = {
         for version in CURATORS
     },
     "writelock": _java("/usr/share/java/{}.jar"),
+    "home-made": _java("/usr/share/java/{}.jar"),
     "kazoo": [*_PYTHON, str(HERE / "peers/kazoo_peer.py")],
     "go": [str(BUILT / "peer-go")],
 }
@@ -83,6 +84,8 @@ class Side(typing.NamedTuple):
     programs: typing.Sequence[str]
     kind: str
     options: typing.Sequence[str] = ()
+    # On its way to the server, if the side is to be cut off, too.
+    proxy: Proxy | None = None
 
 
 def zklock_side(kind: str, *options: str, faces: typing.Sequence[str] = FACES) -> Side:
@@ -90,7 +93,7 @@ def zklock_side(kind: str, *options: str, faces: typing.Sequence[str] = FACES) -
 
 
 def foreign_side(library: str, kind: str, *options: str, count: int = 2) -> Side:
-    return Side([library] * count, kind, [*(["writelock"] if library == "writelock" else []), *options])
+    return Side([library] * count, kind, [*([library] if library in ("writelock", "home-made") else []), *options])
 
 
 class Contestant:
@@ -105,19 +108,21 @@ class Contestant:
 
 
 class Contest:
-    """All peers that run at one path."""
+    """All peers that run at one path. ``nodes`` is how the paths of their nodes begin, if not with that."""
 
-    def __init__(self, ground: Ground, path: str, register: Register) -> None:
-        self._path, self.register = path, register
+    def __init__(self, ground: Ground, path: str, register: Register, nodes: str = "") -> None:
+        self._ground, self._path, self.register = ground, path, register
+        self.directory, _, self._beginning = (nodes or f"{path}/").rpartition("/")
         self._hosts = ground("servers")
         self._numbers: dict[str, typing.Iterator[int]] = collections.defaultdict(lambda: itertools.count(1))
         self._logs = pathlib.Path(tempfile.mkdtemp(prefix="zklock-interop-"))
         self.running: list[Contestant] = []
-        self.killed = 0
+        self.killed = self.lost = self.expired = 0
 
     def start(self, program: str, side: Side) -> Contestant:
         name = f"{program}-{next(self._numbers[program])}"
-        words = [*PROGRAMS[program], self._hosts, side.kind, self._path, str(SESSION_MS), self.register.address, name]
+        hosts = side.proxy.hosts if side.proxy else self._hosts
+        words = [*PROGRAMS[program], hosts, side.kind, self._path, str(SESSION_MS), self.register.address, name]
         log = self._logs / name
         with log.open("wb") as out:
             # The peer ends with this process, in whatever way that ends.
@@ -146,6 +151,32 @@ class Contest:
         self.running.remove(victim)
         self.killed += 1
         self.start(victim.program, side)
+
+    def lose_a_reply(self, side: Side) -> None:
+        """Loses the reply to the side's next creation of a node, and the connection."""
+        assert side.proxy
+        hook = side.proxy("drop-reply", "create", "1", self._path)
+        self.lost += self._happens(lambda: self._ground(f"fired {hook}") == "true")
+
+    def cut_off(self, side: Side) -> None:
+        """Cuts off a side, one of which is killed then, until its sessions have expired: no node that was there is left."""
+        assert side.proxy
+        side.proxy("refuse", "on")
+        side.proxy("cut")
+        self.kill_one_of(side)
+        there = self._nodes()
+        self.expired += self._happens(lambda: not there & self._nodes())
+        side.proxy("refuse", "off")
+
+    def _nodes(self) -> set[str]:
+        return {child for child in self._ground.children(self.directory) if child.startswith(self._beginning)}
+
+    def _happens(self, event: typing.Callable[[], bool]) -> bool:
+        """Waits for an event. Returns whether it happens before the contest is over."""
+        latest = time.monotonic() + PATIENCE
+        while not (happened := event()) and not self.register.over.wait(0.02):
+            assert time.monotonic() < latest, f"it does not happen\n{self.said()}"
+        return happened
 
     def finish(self, within: float) -> None:
         """Waits until all have ended. Each has one more turn."""
@@ -198,11 +229,16 @@ def contend(
     *,
     grants: int = GRANTS,
     kills: bool = True,
+    cuts: bool = False,
     stay: float = 0.001,
+    nodes: str = "",
     shows: typing.Callable[[int, set[frozenset[str]]], bool] = lambda peak, together: True,
 ) -> Outcome:
     """Lets the sides contend, and fails if a rule is broken. Peers stay inside for at most ``stay`` seconds. Kills and turns are
-    random, so it goes on until two of each side were killed, each program had its turns, and ``shows`` is true."""
+    random, so it goes on until two of each side were killed, each program had its turns, and ``shows`` is true. With ``cuts`` each
+    side also loses a reply, and all its sessions."""
+    if cuts:
+        sides = [side._replace(proxy=ground.proxy()) for side in sides]
     first = sum(len(side.programs) for side in sides)
     programs = {program for side in sides for program in side.programs}
     share = grants / len(programs) / 10
@@ -210,30 +246,38 @@ def contend(
     def has_shown() -> bool:
         shares = by_program(register.grants)
         has_killed = not kills or contest.killed >= 2 * len(sides)
+        has_cut = not cuts or min(contest.lost, contest.expired) >= len(sides)
         has_had_turns = all(shares[program] >= share for program in programs)
         has_lingered = register.again > 0 or not rules.lingers
-        return has_killed and has_had_turns and has_lingered and shows(register.peak, programs_of(register.together))
+        return has_killed and has_cut and has_had_turns and has_lingered and shows(register.peak, programs_of(register.together))
 
     def exists(node: str) -> bool:
         # The nodes of a semaphore are one level deeper.
-        places = [path, f"{path}/locks", f"{path}/leases"]
+        places = [contest.directory, f"{path}/locks", f"{path}/leases"]
         return any(ground(f"exists {place}/{node}") == "true" for place in places)
 
     register = Register(
         rules, grants, first, patience=PATIENCE, stay=stay, exists=exists, at_most=AT_MOST, has_shown=has_shown
     )
     with register:
-        contest = Contest(ground, path, register)
+        contest = Contest(ground, path, register, nodes)
+        steps: list[typing.Callable[[Side], None]] = [contest.kill_one_of] if kills else []
+        if cuts:
+            steps += [contest.lose_a_reply, contest.cut_off]
+        faults = itertools.cycle([(step, side) for step in steps for side in sides])
         try:
             for side in sides:
                 for program in side.programs:
                     contest.start(program, side)
             assert register.begun.wait(60), f"not all have come: {register.waiting()}\n{contest.said()}"
             begun = time.monotonic()
-            victims = itertools.cycle(sides)
-            while not register.over.wait(BETWEEN_KILLS):
-                if kills:
-                    contest.kill_one_of(next(victims))
+            due = 0
+            while not register.over.wait(0.02 if cuts else BETWEEN_KILLS):
+                # If the clock set the pace of so many faults, a busy machine would have time for nothing else.
+                if steps and (not cuts or sum(register.grants.values()) >= due):
+                    step, side = next(faults)
+                    step(side)
+                    due = sum(register.grants.values()) + grants // 10
             seconds = time.monotonic() - begun
             assert not register.violations, f"{register.violations}\n{register.notes}\n{contest.said()}"
             contest.finish(PATIENCE)
@@ -245,6 +289,9 @@ def contend(
             assert shares[program] >= share, f"{program} has hardly had a turn: {shares}"
         figures = [f"{sum(shares.values())} grants in {seconds:.1f} s, {contest.killed} killed"]
         figures.append(", ".join(f"{program} {count}" for program, count in sorted(shares.items())))
+        if cuts:
+            assert has_shown(), (contest.killed, contest.lost, contest.expired)
+            figures.append(f"{contest.lost} replies lost, a side cut off {contest.expired} times")
         if rules.lingers:
             assert register.again, "nobody came in again with its node"
             figures.append(f"{register.again} came in again")

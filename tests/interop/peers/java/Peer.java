@@ -1,4 +1,4 @@
-/** A peer in Java: CONNECT KIND PATH SESSION_MS REGISTER NAME [curator|writelock] [--rest=SECONDS]. */
+/** A peer in Java: CONNECT KIND PATH SESSION_MS REGISTER NAME [writelock|home-made LAYOUT] [--rest=SECONDS]. */
 public final class Peer {
     private Peer() {}
 
@@ -12,8 +12,13 @@ public final class Peer {
                 rest = Double.parseDouble(word.substring("--rest=".length()));
             }
         }
-        if (words.length > 6 && words[6].equals("writelock")) {
+        String library = words.length > 6 ? words[6] : "";
+        if (library.equals("writelock")) {
             WriteLockPeer peer = new WriteLockPeer(connect, path, session);
+            run(line, peer::turn, rest);
+            peer.close();
+        } else if (library.equals("home-made")) {
+            HomeMadePeer peer = new HomeMadePeer(words[7], connect, path, session);
             run(line, peer::turn, rest);
             peer.close();
         } else {
