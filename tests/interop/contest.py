@@ -197,8 +197,9 @@ class Contest:
         shutil.rmtree(self._logs)
 
     def said(self) -> str:
-        """The end of all peers' output."""
-        return "\n".join(f"-- {one.name}\n{said}" for one in self.running if (said := one.said()))
+        """The nodes in the queue, and the end of all peers' output."""
+        said = [f"-- {one.name}\n{text}" for one in self.running if (text := one.said())]
+        return "\n".join([f"in the queue: {sorted(self._nodes())}", *said])
 
 
 class Outcome(typing.NamedTuple):
