@@ -85,10 +85,10 @@ def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, pat
 
 
 def test_a_pattern_names_the_nodes_of_a_home_made_lock(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
-    for kind, dialect, part in (("mutex", "{name}_lock_{sequence}", "/a_lock_0"), ("write", "{R|W}-{sequence}", "/a/W-0")):
-        hold = face(getattr(face.of(zk), kind)(f"{path}/a", dialect=dialect).hold)
+    for kind, dialect, part in (("mutex", "{name}_lock_{sequence}", "_lock_0"), ("write", "{R|W}-{sequence}", "/W-0")):
+        hold = face(getattr(face.of(zk), kind)(path, dialect=dialect).hold)
         assert part in hold.node
-        assert [one.dialect for one in getattr(other, kind)(f"{path}/a", dialect=dialect).contenders()] == [dialect]
+        assert [one.dialect for one in getattr(other, kind)(path, dialect=dialect).contenders()] == [dialect]
         face(hold.release)
 
 
