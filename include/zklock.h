@@ -93,7 +93,7 @@
  * - To see the queue, see zklock_contenders, zklock_contenders_start, zklock_call_contenders.
  * - To follow the holder or leader, see zklock_observe, zklock_observer_next, zklock_observer_free.
  * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
- *   zklock_revoke.
+ *   zklock_request_release.
  * - To measure, see zklock_client_stats, zklock_client_lock_stats, zklock_client_histogram,
  *   zklock_client_prometheus, zklock_prometheus.
  * - To log, see zklock_set_log.
@@ -207,7 +207,7 @@
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
  * are zklock_client_guard, zklock_hold_read, zklock_once_last, zklock_set_limit, zklock_evict,
- * zklock_break_lock and zklock_revoke, which only exist as calls that wait: make them on another
+ * zklock_break_lock and zklock_request_release, which only exist as calls that wait: make them on another
  * thread. Events replace zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
  *
  * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is
@@ -2639,7 +2639,7 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  *         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
  *     }
  *
- * A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
+ * A request by zklock_request_release, or by Curator's Revoker, counts as a waiter.
  *
  * This function never waits for the servers. The first call of this function or of
  * zklock_hold_wait_wanted for a hold starts to list the lock's queue and to read the hold's own nodes
@@ -2949,7 +2949,7 @@ zklock_status zklock_evict(zklock_lock *lock, const char *node, int *evicted);
  * of a holder of zklock keeps its identity. For a holder of another library, the word replaces it.
  *
  * @param lock the lock.
- * @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
+ * @param visitor called on this thread for each holder, before zklock_request_release returns. It may make
  *         any call. It may be NULL.
  * @param context passed to the visitor.
  * @return ZKLOCK_OK, even if the lock has no holder; ZKLOCK_UNREACHABLE if no server answers
@@ -2958,9 +2958,9 @@ zklock_status zklock_evict(zklock_lock *lock, const char *node, int *evicted);
  *         not called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_revoke(zklock_lock *lock,
-                            zklock_contender_visitor visitor,
-                            void *context);
+zklock_status zklock_request_release(zklock_lock *lock,
+                                     zklock_contender_visitor visitor,
+                                     void *context);
 
 /**
  * Gets the counters of a client. It sends no request.

@@ -144,11 +144,11 @@ public:
         return made(zklock_mutex_new, path, how);
     }
     /** The read side of the read/write lock at a path: any number of readers may hold it at once. */
-    lock read(const std::string &path, const lock_options &how = lock_options()) const {
+    lock read_lock(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_rwlock_read_new, path, how);
     }
     /** The write side of the read/write lock at a path. */
-    lock write(const std::string &path, const lock_options &how = lock_options()) const {
+    lock write_lock(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_rwlock_write_new, path, how);
     }
     /** The election at a path: the client that acquires it leads until it releases it. */

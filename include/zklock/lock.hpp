@@ -43,8 +43,8 @@ public:
     bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
     /** Takes the lock away from all its holders, and returns them. See zklock_evict for what this breaks. */
     std::vector<contender> break_lock() const { return detail::shown_by(zklock_break_lock, get()); }
-    /** Asks all holders to release the lock, and returns them. See zklock_revoke. */
-    std::vector<contender> revoke() const { return detail::shown_by(zklock_revoke, get()); }
+    /** Asks all holders to release the lock, and returns them. See zklock_request_release. */
+    std::vector<contender> request_release() const { return detail::shown_by(zklock_request_release, get()); }
     /** Observes who holds the lock. Throws a misuse_error for a semaphore or a set, which have no single holder. */
     zklock::observer observe() const { return zklock::observer(ask<zklock_observer *>(zklock_observe)); }
     /** The path of the lock, or all the paths of a set of locks. */

@@ -122,7 +122,7 @@
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
  * are zklock_client_guard, zklock_hold_read, zklock_once_last, zklock_set_limit, zklock_evict,
- * zklock_break_lock and zklock_revoke, which only exist as calls that wait: make them on another
+ * zklock_break_lock and zklock_request_release, which only exist as calls that wait: make them on another
  * thread. Events replace zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
  *
  * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is

@@ -13,7 +13,7 @@ const ROUNDS: usize = 150;
 /// Cases: the lock that is held, and the lock that is tried as soon as the hold is dropped.
 fn pairs(client: &Client) -> Vec<(&'static str, Lock, Lock)> {
     let mutex = |path: &str| client.mutex(path).unwrap();
-    let (read, write) = (client.read("/dropped/rw").unwrap(), client.write("/dropped/rw").unwrap());
+    let (read, write) = (client.read_lock("/dropped/rw").unwrap(), client.write_lock("/dropped/rw").unwrap());
     let semaphore = client.semaphore("/dropped/semaphore", 1).unwrap();
     let exclusive = client.exclusive("/dropped/exclusive").unwrap();
     let children = LockSpec::mutex("/dropped/mutex").unwrap().watching(Watching::Children);

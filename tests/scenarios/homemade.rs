@@ -33,8 +33,8 @@ async fn one_that_is_there_is_refused_by_every_kind_and_named() {
         let one_of_two = [client.mutex(&format!("{path}/free")).unwrap(), client.mutex(path).unwrap()];
         let locks: Vec<Lock> = vec![
             client.mutex(path).unwrap(),
-            client.read(path).unwrap(),
-            client.write(path).unwrap(),
+            client.read_lock(path).unwrap(),
+            client.write_lock(path).unwrap(),
             client.election(path).unwrap(),
             client.semaphore(path, 5).unwrap(),
             client.all(&one_of_two).unwrap(),
@@ -71,7 +71,8 @@ async fn a_holder_is_told_of_one_that_comes() {
     let (client, operator) = (client().await, operator());
     for (number, prefix) in ["lock-", "192.168.0.1-W-", SEVERAL].into_iter().enumerate() {
         let path = &format!("/homemade/comes/{number}");
-        for lock in [client.mutex(path).unwrap(), client.read(path).unwrap(), client.election(path).unwrap()]
+        for lock in
+            [client.mutex(path).unwrap(), client.read_lock(path).unwrap(), client.election(path).unwrap()]
         {
             let hold = held(&lock).await;
             let node = put(&operator, path, prefix);
@@ -118,7 +119,7 @@ async fn one_look_shows_that_what_stays_is_none() {
     assert_eq!(looks(client.mutex(path).unwrap()).await, orders.len() + 1);
     // Any lock at that path knows it from then on.
     assert_eq!(looks(client.mutex(path).unwrap()).await, 0);
-    assert_eq!(looks(client.write(path).unwrap()).await, 0);
+    assert_eq!(looks(client.write_lock(path).unwrap()).await, 0);
     assert_eq!(looks(client.semaphore(path, 3).unwrap()).await, 0);
     // A holder looks at those that come, and goes on.
     let hold = held(&client.mutex(path).unwrap()).await;

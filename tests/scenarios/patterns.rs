@@ -20,7 +20,7 @@ const OTHERS: [&str; 4] = ["other_lock_", "0123456789abcdef0123456789abcdef__loc
 
 /// A mutex or a writer.
 fn spec(path: &str, pattern: &str) -> LockSpec {
-    let spec = if pattern.contains('|') { LockSpec::write(path) } else { LockSpec::mutex(path) };
+    let spec = if pattern.contains('|') { LockSpec::write_lock(path) } else { LockSpec::mutex(path) };
     spec.unwrap().dialect(Dialect::pattern(pattern).unwrap())
 }
 
@@ -89,13 +89,13 @@ async fn our_nodes_are_named_as_the_pattern_says() {
 async fn readers_share_the_lock_and_a_writer_has_it_alone() {
     let (ours, operator, path) = (client().await, operator(), "/patterns/sides");
     let dialect = Dialect::pattern("{any}-{R|W}-{sequence}").unwrap();
-    let [read, write] = [LockSpec::read(path), LockSpec::write(path)]
+    let [read, write] = [LockSpec::read_lock(path), LockSpec::write_lock(path)]
         .map(|spec| ours.lock(&spec.unwrap().dialect(dialect)).unwrap());
     let reader = put(&operator, path, "db-W-7-R-");
     let first = held(&read).await;
     let waits = acquire(&write);
     operator.wait_for_children(path, 3, SOON);
-    let late = acquire(&client().await.lock(&LockSpec::read(path).unwrap().dialect(dialect)).unwrap());
+    let late = acquire(&client().await.lock(&LockSpec::read_lock(path).unwrap().dialect(dialect)).unwrap());
     operator.wait_for_children(path, 4, SOON);
     let contenders = soon(read.contenders()).await.unwrap();
     let seen: Vec<_> = contenders.iter().map(|found| (found.role, found.holds)).collect();
@@ -114,7 +114,7 @@ async fn readers_share_the_lock_and_a_writer_has_it_alone() {
 async fn an_owner_cannot_take_the_read_side_within_its_write_side_and_is_told_so() {
     let (client, path) = (client().await, "/patterns/within");
     let dialect = Dialect::pattern("{R|W}-{sequence}").unwrap();
-    let [read, write] = [LockSpec::read(path), LockSpec::write(path)]
+    let [read, write] = [LockSpec::read_lock(path), LockSpec::write_lock(path)]
         .map(|spec| client.lock(&spec.unwrap().dialect(dialect).reentrant(true)).unwrap());
     let hold = soon(write.acquire()).await.unwrap();
     let again = soon(write.acquire()).await.unwrap();
@@ -233,7 +233,7 @@ async fn an_operator_sees_asks_and_evicts_holders() {
         let hold = held(&lock).await;
         let mut observer = desk.observe().unwrap();
         assert_eq!(soon(observer.next()).await.unwrap().unwrap().identity, "db7");
-        let asked = soon(desk.revoke()).await.unwrap();
+        let asked = soon(desk.request_release()).await.unwrap();
         assert_eq!(asked.len(), 1);
         assert!(soon(hold.wanted()).await, "{pattern}");
         let contenders = soon(desk.contenders()).await.unwrap();
@@ -278,8 +278,8 @@ async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reaso
     let path = "/patterns/refused/a";
     let refused = [
         (LockSpec::mutex(path), sides, "for readers and writers, so it is for no mutex"),
-        (LockSpec::read(path), mutex, "does not tell readers from writers"),
-        (LockSpec::write(path), mutex, "does not tell readers from writers"),
+        (LockSpec::read_lock(path), mutex, "does not tell readers from writers"),
+        (LockSpec::write_lock(path), mutex, "does not tell readers from writers"),
         (LockSpec::election(path), mutex, "an election has no dialect {name}_lock_{sequence}"),
         (LockSpec::semaphore(path, 2), mutex, "a semaphore has no dialect"),
         (LockSpec::exclusive(path), mutex, "an exclusive lock has no dialect"),

@@ -85,8 +85,8 @@ async fn who_is_told_to_go_ahead_waits_for_a_stranger_as_for_any_other() {
 
 fn going_ahead(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
     let spec = match role {
-        Role::Read => LockSpec::read(path),
-        Role::Write => LockSpec::write(path),
+        Role::Read => LockSpec::read_lock(path),
+        Role::Write => LockSpec::write_lock(path),
         _ => LockSpec::mutex(path),
     };
     client.lock(&spec.unwrap().dialect(dialect).foreign(Foreign::GoAhead)).unwrap()
@@ -154,7 +154,8 @@ async fn one_that_holds_kazoos_semaphore_at_the_same_path_is_refused() {
     let (client, operator, path) = (client().await, operator(), "/strangers/semaphore");
     operator.create_all(path, "");
     let node = operator.create_mode(&format!("{path}/{}", KAZOO[1].0), "", KAZOO[1].1);
-    for lock in [client.mutex(path).unwrap(), client.read(path).unwrap(), client.semaphore(path, 5).unwrap()]
+    for lock in
+        [client.mutex(path).unwrap(), client.read_lock(path).unwrap(), client.semaphore(path, 5).unwrap()]
     {
         let error = soon(lock.acquire()).await.unwrap_err();
         says(&error, ErrorKind::ForeignContender, &[KAZOO[1].0, path, "Semaphore"]);

@@ -52,8 +52,8 @@ async fn a_try_of_a_lock_that_was_busy_sends_nothing_until_the_holder_has_gone()
     let pairs = [
         ("a mutex", other.mutex("/tries/mutex"), client.mutex("/tries/mutex")),
         ("an election", other.election("/tries/lead"), client.election("/tries/lead")),
-        ("a writer", other.read("/tries/write"), client.write("/tries/write")),
-        ("a reader", other.write("/tries/read"), client.read("/tries/read")),
+        ("a writer", other.read_lock("/tries/write"), client.write_lock("/tries/write")),
+        ("a reader", other.write_lock("/tries/read"), client.read_lock("/tries/read")),
         ("kazoo's", other.lock(&kazoo("/tries/kazoo")), client.lock(&kazoo("/tries/kazoo"))),
     ];
     for (case, holder, tried) in pairs {

@@ -36,9 +36,9 @@ fn spec(kind: &str, path: &str) -> Result<LockSpec, zklock_core::Error> {
     Ok(match kind {
         "lingering" => LockSpec::mutex(path)?.linger(LINGER),
         "passed on" => LockSpec::mutex(path)?.local_turns(3),
-        "read" => LockSpec::read(path)?,
-        "lingering read" => LockSpec::read(path)?.linger(LINGER),
-        "write" => LockSpec::write(path)?,
+        "read" => LockSpec::read_lock(path)?,
+        "lingering read" => LockSpec::read_lock(path)?.linger(LINGER),
+        "write" => LockSpec::write_lock(path)?,
         "semaphore" => LockSpec::semaphore(path, 2)?,
         "exclusive" => LockSpec::exclusive(path)?,
         _ => LockSpec::mutex(path)?,

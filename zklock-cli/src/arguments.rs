@@ -7,7 +7,7 @@ use crate::commands::bench::Bench;
 use crate::commands::doctor::Doctor;
 use crate::commands::fence::Fence;
 use crate::commands::held::Held;
-use crate::commands::intervene::{Break, Evict, Revoke};
+use crate::commands::intervene::{Break, Evict, RequestRelease};
 use crate::commands::jobs::Jobs;
 use crate::commands::ls::Ls;
 use crate::commands::paper::{Completions, Man};
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Jobs(Jobs),
     Break(Break),
     Evict(Evict),
-    Revoke(Revoke),
+    RequestRelease(RequestRelease),
     Doctor(Doctor),
     Bench(Bench),
     Fence(Fence),

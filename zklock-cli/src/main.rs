@@ -168,7 +168,7 @@ fn execute(arguments: &Arguments, words: &[OsString], role: Role<'_>) -> Result<
             Command::Jobs(jobs) => jobs.execute(connection).await?,
             Command::Break(command) => command.execute(connection).await?,
             Command::Evict(evict) => evict.execute(connection).await?,
-            Command::Revoke(revoke) => revoke.execute(connection).await?,
+            Command::RequestRelease(request) => request.execute(connection).await?,
             Command::Doctor(doctor) => return Ok(doctor.execute(connection).await?.into()),
             Command::Bench(bench) => bench.execute(connection).await?,
             Command::Fence(fence) => fence.execute()?,

@@ -25,7 +25,7 @@
 //! | kind | made by | shares its queue with |
 //! |---|---|---|
 //! | mutex | [`Client::mutex`] | Curator's `InterProcessMutex` and `LeaderSelector`, go-zookeeper; kazoo, `WriteLock` |
-//! | read/write lock | [`Client::read`], [`Client::write`] | Curator's `InterProcessReadWriteLock`; kazoo |
+//! | read/write lock | [`Client::read_lock`], [`Client::write_lock`] | Curator's `InterProcessReadWriteLock`; kazoo |
 //! | semaphore | [`Client::semaphore`] | Curator's `InterProcessSemaphoreV2`; with one permit, `InterProcessSemaphoreMutex` |
 //! | set of locks | [`Client::all`] | whatever its locks do |
 //! | any one of several | [`Client::any`] | whatever its locks do |

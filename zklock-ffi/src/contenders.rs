@@ -182,19 +182,19 @@ export! {
     /// of a holder of zklock keeps its identity. For a holder of another library, the word replaces it.
     ///
     /// @param lock the lock.
-    /// @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
+    /// @param visitor called on this thread for each holder, before zklock_request_release returns. It may make
     ///         any call. It may be NULL.
     /// @param context passed to the visitor.
     /// @return ZKLOCK_OK, even if the lock has no holder; ZKLOCK_UNREACHABLE if no server answers
     ///         within the connect timeout; ZKLOCK_REFUSED, for example if the access list does not
     ///         allow writing to a holder's node (all other holders are still asked, but the visitor is
     ///         not called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-    pub fn zklock_revoke(
+    pub fn zklock_request_release(
         lock: *mut zklock_lock,
         visitor: zklock_contender_visitor,
         context: *mut c_void,
     ) -> zklock_status {
-        let asked = Lock::table().find(lock)?.inner().revoke()?;
+        let asked = Lock::table().find(lock)?.inner().request_release()?;
         if let Some(visitor) = visitor {
             show_all(&asked, visitor, Context(context));
         }

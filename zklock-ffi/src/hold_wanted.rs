@@ -19,7 +19,7 @@ export! {
     ///         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
     ///     }
     ///
-    /// A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
+    /// A request by zklock_request_release, or by Curator's Revoker, counts as a waiter.
     ///
     /// This function never waits for the servers. The first call of this function or of
     /// zklock_hold_wait_wanted for a hold starts to list the lock's queue and to read the hold's own nodes

@@ -56,7 +56,7 @@ export! {
         options: *const zklock_lock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
-        at_path(client, path, options, lock, LockSpec::read)?;
+        at_path(client, path, options, lock, LockSpec::read_lock)?;
     }
 
     /// Creates the write side of the read/write lock at a path: one writer at a time, and no reader at
@@ -84,7 +84,7 @@ export! {
         options: *const zklock_lock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
-        at_path(client, path, options, lock, LockSpec::write)?;
+        at_path(client, path, options, lock, LockSpec::write_lock)?;
     }
 
     /// Creates the election at a path. The client that acquires it leads until it releases it.

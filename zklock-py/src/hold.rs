@@ -71,7 +71,7 @@ impl BaseHold {
 /// meanwhile. If a hold from ``Lock.hold`` is dropped without a release, it is released in the background, with a
 /// ``ResourceWarning``.
 ///
-/// Every call that reaches the servers raises ``ForkedError`` if this process was forked from the one that holds the
+/// Every call that reaches the servers raises ``Forked`` if this process was forked from the one that holds the
 /// lock.
 #[pyclass(frozen, extends = BaseHold, module = "zklock")]
 pub(crate) struct Hold;
@@ -244,7 +244,7 @@ impl BaseHold {
     /// writes.
     ///
     /// Raises ``AtRisk`` if the lease is shorter: ask again later, or ``confirm`` it; ``LockLost`` if the hold is lost;
-    /// ``NotHeld`` if it was released; ``InvalidInput`` if no lease of this session can be that long; ``ForkedError`` if this process
+    /// ``NotHeld`` if it was released; ``InvalidInput`` if no lease of this session can be that long; ``Forked`` if this process
     /// was forked from the one that holds the lock.
     fn ensure(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let needs = number::seconds(py, "seconds", seconds)?;
@@ -260,7 +260,7 @@ impl BaseHold {
     /// ``loop.call_soon_threadsafe``. A callback is not called if the garbage collector takes it apart together with its
     /// hold.
     ///
-    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``Forked`` if this process was forked from the one
     /// that holds the lock.
     fn on_lost(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
@@ -340,7 +340,7 @@ impl BaseHold {
     /// The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it
     /// to finish early, or to release the lock between two pieces of work.
     ///
-    /// A request by ``Lock.revoke``, or by Curator's ``Revoker``, counts as a waiter.
+    /// A request by ``Lock.request_release``, or by Curator's ``Revoker``, counts as a waiter.
     ///
     /// The first use of this property starts to watch for others: the client lists the queue and reads the hold's own nodes
     /// once, and leaves watches, which the next contender or request triggers. A hold whose ``wanted`` is never used costs
@@ -355,7 +355,7 @@ impl BaseHold {
     ///
     /// See ``wanted`` for what this costs, and ``on_lost`` for how callbacks are called.
     ///
-    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``Forked`` if this process was forked from the one
     /// that holds the lock.
     fn on_wanted(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();

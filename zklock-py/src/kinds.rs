@@ -160,8 +160,8 @@ impl BaseClient {
 
     /// The read side of the read/write lock at ``path``: several readers can hold it at once.
     ///
-    /// >>> with zk.read("/locks/doc") as hold:
-    /// ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
+    /// >>> with zk.read_lock("/locks/doc") as hold:
+    /// ...     [contender.role for contender in zk.read_lock("/locks/doc").contenders()]
     /// ['read']
     ///
     /// A thread that holds the read side and acquires the write side waits until the read side is released. If only that
@@ -173,7 +173,7 @@ impl BaseClient {
     /// order of tokens means nothing.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
-    fn read(
+    fn read_lock(
         slf: &Bound<'_, Self>,
         path: &str,
         timeout: Option<f64>,
@@ -186,13 +186,13 @@ impl BaseClient {
         figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
-        Self::made(slf, LockSpec::read(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
+        Self::made(slf, LockSpec::read_lock(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
     }
 
     /// The write side of the read/write lock at ``path``: one writer at a time, and no readers.
     ///
-    /// >>> with zk.write("/locks/doc", reentrant=True):
-    /// ...     reading = zk.read("/locks/doc").hold()
+    /// >>> with zk.write_lock("/locks/doc", reentrant=True):
+    /// ...     reading = zk.read_lock("/locks/doc").hold()
     /// >>> reading.valid_for() > 0
     /// True
     /// >>> reading.release()
@@ -206,7 +206,7 @@ impl BaseClient {
     /// that acquired it waits for the read side, like all others. Later readers do not starve a waiting writer.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
-    fn write(
+    fn write_lock(
         slf: &Bound<'_, Self>,
         path: &str,
         timeout: Option<f64>,
@@ -219,7 +219,7 @@ impl BaseClient {
         figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
-        Self::made(slf, LockSpec::write(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
+        Self::made(slf, LockSpec::write_lock(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
     }
 
     /// The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
@@ -305,7 +305,7 @@ impl BaseClient {
 
     /// A set of these locks, which are acquired and released together: all or none.
     ///
-    /// >>> both = zk.all([zk.mutex("/locks/doc"), zk.write("/locks/doc-too")], timeout=5)
+    /// >>> both = zk.all([zk.mutex("/locks/doc"), zk.write_lock("/locks/doc-too")], timeout=5)
     /// >>> with both as hold:
     /// ...     hold.path
     /// '/locks/doc, /locks/doc-too'
@@ -468,7 +468,7 @@ impl BaseClient {
     /// quick succession may be reported as one. Several lost sessions are reported as one at least. To watch what a lock
     /// guards, use its hold instead, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
     ///
-    /// Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if the client belongs to the process from
+    /// Raises ``TypeError`` if ``callback`` is not callable, and ``Forked`` if the client belongs to the process from
     /// which this one was forked.
     ///
     /// The callbacks of one client are called one at a time, on a thread for callbacks. If one raises, the exception goes

@@ -235,8 +235,8 @@ impl LockInner {
         self.ask(|lock| async move { lock.break_lock().await }, or_raise(value::contenders))
     }
 
-    fn revoke(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
-        self.ask(|lock| async move { lock.revoke().await }, or_raise(value::contenders))
+    fn request_release(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
+        self.ask(|lock| async move { lock.request_release().await }, or_raise(value::contenders))
     }
 
     /// Asks the servers.
@@ -499,7 +499,7 @@ impl Lock {
     /// Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
     ///
     /// >>> hold = zk.mutex("/locks/doc").hold()
-    /// >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").revoke()], hold.wanted.wait(timeout=5)
+    /// >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").request_release()], hold.wanted.wait(timeout=5)
     /// ([True], True)
     /// >>> hold.release()
     ///
@@ -509,8 +509,8 @@ impl Lock {
     /// ``makeRevocable``. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its identity;
     /// for a holder of another library, the word replaces it. Raises ``Refused`` if the access list does not allow
     /// writing to a holder's node; all other holders are still asked.
-    fn revoke(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::inner(slf).revoke().run(slf.py())
+    fn request_release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::inner(slf).request_release().run(slf.py())
     }
 
     /// Observes who holds the lock or, for an election, who leads, without taking part.
@@ -659,9 +659,9 @@ impl AsyncLock {
         Self::inner(slf).break_lock().coroutine("AsyncLock.break_lock")
     }
 
-    /// Asks all holders to release the lock, and returns a list of them. See ``Lock.revoke``.
-    fn revoke(slf: &Bound<'_, Self>) -> Coroutine {
-        Self::inner(slf).revoke().coroutine("AsyncLock.revoke")
+    /// Asks all holders to release the lock, and returns a list of them. See ``Lock.request_release``.
+    fn request_release(slf: &Bound<'_, Self>) -> Coroutine {
+        Self::inner(slf).request_release().coroutine("AsyncLock.request_release")
     }
 
     /// Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See

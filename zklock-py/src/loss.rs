@@ -48,7 +48,7 @@ impl Loss {
     /// Waits until the hold is lost. Returns ``True`` then, and ``False`` if the hold is released first or is not lost
     /// within ``timeout`` seconds.
     ///
-    /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+    /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``Forked`` if this process was
     /// forked from the one that holds the lock.
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {

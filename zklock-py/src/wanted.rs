@@ -20,7 +20,7 @@ use zklock_core::{Error, ErrorKind, Wait};
 /// ``False`` if the hold ends first. A ``Wanted`` does not keep its hold alive.
 ///
 /// Readers do not wait for readers, so other readers do not make a hold of the read side wanted. An exclusive lock
-/// has no queue: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
+/// has no queue: there, only waiters of this client and requests by ``Lock.request_release`` are seen.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Wanted {
     wanted: zklock_core::blocking::Wanted,
@@ -47,7 +47,7 @@ impl Wanted {
     /// Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or no
     /// others wait within ``timeout`` seconds.
     ///
-    /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+    /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``Forked`` if this process was
     /// forked from the one that holds the lock.
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {

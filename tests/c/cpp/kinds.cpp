@@ -20,14 +20,14 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
     const std::string path = fresh_path(), table = fresh_path(), election = fresh_path(), single = fresh_path(),
                       permits = fresh_path(), writer = fresh_path();
     held_once(client.mutex(path), other.mutex(path), "-lock-");
-    held_once(client.read(table), other.write(table), "-__READ__");
-    held_once(client.write(writer), other.read(writer), "-__WRIT__");
+    held_once(client.read_lock(table), other.write_lock(table), "-__READ__");
+    held_once(client.write_lock(writer), other.read_lock(writer), "-__WRIT__");
     held_once(client.election(election), other.election(election), "-latch-");
     held_once(client.exclusive(single), other.exclusive(single), "/lock");
     held_once(client.semaphore(permits, 3, lock_options().permits(2)), other.semaphore(permits, 3, lock_options().permits(2)), "/leases/");
     const auto kazoo = lock_options().dialect(zklock::dialect::kazoo), writelock = lock_options().dialect(zklock::dialect::writelock);
     const std::string of_kazoo = fresh_path(), of_writelock = fresh_path();
-    held_once(client.read(of_kazoo, kazoo), other.write(of_kazoo, kazoo), "__rlock__");
+    held_once(client.read_lock(of_kazoo, kazoo), other.write_lock(of_kazoo, kazoo), "__rlock__");
     held_once(client.mutex(of_writelock, writelock), other.mutex(of_writelock, writelock), "/x-");
 }
 
@@ -126,10 +126,10 @@ TEST(an_observer_tells_who_leads) {
 TEST(an_operator_can_evict_and_break_and_a_client_has_one_guardian) {
     auto client = zklock::client(servers(), zklock::options().session_timeout(SESSION)), desk = new_cpp_client();
     const auto lock = client.mutex(fresh_path()), seen = desk.mutex(lock.path());
-    CHECK(seen.break_lock().empty() && seen.revoke().empty());
+    CHECK(seen.break_lock().empty() && seen.request_release().empty());
     for (const bool evicts : {true, false}) {
         const auto hold = lock.acquire();
-        const auto asked = seen.revoke();
+        const auto asked = seen.request_release();
         CHECK(asked.size() == 1 && asked[0].node == hold.node() && hold.wait_wanted_for(SOON));
         if (evicts) {
             CHECK(seen.evict(hold.node()) && !seen.evict(hold.node()));

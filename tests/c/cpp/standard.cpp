@@ -87,8 +87,8 @@ struct scene {
     std::string path = fresh_path();
 
     bool is_held() const { return !is_free(other, path); }
-    bool can_read() const { return is_had(other.read(path)); }
-    bool can_write() const { return is_had(other.write(path)); }
+    bool can_read() const { return is_had(other.read_lock(path)); }
+    bool can_write() const { return is_had(other.write_lock(path)); }
     bool is_read() const { return can_read() && !can_write(); }
 };
 
@@ -165,7 +165,7 @@ static void waits_in_vain(For wait_for, Until wait_until) {
 
 TEST(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before) {
     const scene at;
-    const zklock::hold held = at.other.write(at.path).acquire_for(SOON);
+    const zklock::hold held = at.other.write_lock(at.path).acquire_for(SOON);
     zklock::shared_mutex mutex(at.client, at.path);
     CHECK(!mutex.try_lock() && !mutex.try_lock_shared());
     waits_in_vain([&](auto time) { return mutex.try_lock_for(time); }, [&](auto time) { return mutex.try_lock_until(time); });
@@ -364,7 +364,7 @@ TEST(each_mutex_of_a_scoped_lock_counts_as_locked_until_the_end_of_the_scope) {
         kept = all.current();
         CHECK(mutex.current() == kept && second.current() == kept && third.current() == kept);
         CHECK(kept->confirm() > 0ms && at.is_held() && !is_free(at.other, second.path()));
-        CHECK(!is_had(at.other.read(third.path())));
+        CHECK(!is_had(at.other.read_lock(third.path())));
         mutex.unlock();
         soon(in_background([&] { mutex.unlock(); }));
         CHECK(mutex.current() == kept && at.is_held());
@@ -374,7 +374,7 @@ TEST(each_mutex_of_a_scoped_lock_counts_as_locked_until_the_end_of_the_scope) {
     CHECK(kept->state() == zklock::state::released);
     THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     THROWS(third.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
-    CHECK(!at.is_held() && is_free(at.other, second.path()) && is_had(at.other.read(third.path())));
+    CHECK(!at.is_held() && is_free(at.other, second.path()) && is_had(at.other.read_lock(third.path())));
     /* One is enough, and the mutex works alone again. */
     CHECK(zklock::scoped_lock(mutex).current()->token() > kept->token());
     const std::lock_guard alone(mutex);

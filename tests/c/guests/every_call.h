@@ -77,7 +77,7 @@ WAITS(observer_next, on->observer, SOON_MS, &(const zklock_contender *){NULL})
 /* No contender has that name, and nobody holds the lock that is broken. */
 WAITS(evict, on->lock, below(on, "/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-2147483647"), NULL)
 WAITS(break_lock, on->unused, NULL, NULL)
-WAITS(revoke, on->unused, NULL, NULL)
+WAITS(request_release, on->unused, NULL, NULL)
 
 MAKES(barrier_new, barrier, on->client, on->path, &made)
 WAITS(barrier_set, on->barrier, NULL)

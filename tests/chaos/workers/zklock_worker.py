@@ -22,9 +22,9 @@ def lock_of(client: zklock.Client, word: str) -> zklock.Lock:
     if kind == "lingering":
         return client.mutex(path, linger=LINGER)
     if kind == "read":
-        return client.read(path)
+        return client.read_lock(path)
     if kind == "write":
-        return client.write(path)
+        return client.write_lock(path)
     if kind == "exclusive":
         return client.exclusive(path)
     name, _, limit = kind.partition("=")

@@ -30,8 +30,8 @@ fn work(client: &Client, word: &str) -> Outcome<Work> {
         Some(("semaphore", count)) => LockSpec::semaphore(path, count.parse()?)?,
         None if kind == "mutex" => LockSpec::mutex(path)?,
         None if kind == "lingering" => LockSpec::mutex(path)?.linger(LINGER),
-        None if kind == "read" => LockSpec::read(path)?,
-        None if kind == "write" => LockSpec::write(path)?,
+        None if kind == "read" => LockSpec::read_lock(path)?,
+        None if kind == "write" => LockSpec::write_lock(path)?,
         None if kind == "exclusive" => LockSpec::exclusive(path)?,
         _ => return Err(format!("no kind: {kind}").into()),
     };

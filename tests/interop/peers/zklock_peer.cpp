@@ -66,7 +66,7 @@ turn choose(const zklock::client &client, const std::string &kind, const std::st
     if (std::sscanf(kind.c_str(), "semaphore:%u:%u", &limit, &permits) >= 1) {
         return simply(client.semaphore(path, limit, how.permits(permits)), "s:" + std::to_string(permits));
     }
-    const turn read = simply(client.read(path, how), "r"), write = simply(client.write(path, how), "x");
+    const turn read = simply(client.read_lock(path, how), "r"), write = simply(client.write_lock(path, how), "x");
     if (kind == "rw") {
         auto random = std::make_shared<std::mt19937>(std::random_device{}());
         return [=] { return (*random)() % 4 == 0 ? write() : read(); };

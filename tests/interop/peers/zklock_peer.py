@@ -56,11 +56,11 @@ def chooser(client: zklock.Client, kind: str, path: str, extra: dict[str, typing
     if name == "semaphore":
         limit, permits = int(numbers[0]), int(numbers[1]) if numbers[1:] else 1
         return always(f"s:{permits}", client.semaphore(path, limit, permits=permits, **extra))
-    read, write = client.read(path, **extra), client.write(path, **extra)
+    read, write = client.read_lock(path, **extra), client.write_lock(path, **extra)
     if name == "rw":
         return lambda: ("x", simply(write)) if random.randrange(4) == 0 else ("r", simply(read))
     if name == "downgrade":
-        writes = client.write(path, reentrant=True, **extra)
+        writes = client.write_lock(path, reentrant=True, **extra)
         turns = itertools.cycle([("x", downgraded(writes, read)), ("r", simply(read))])
         return lambda: next(turns)
     raise SystemExit(f"no kind: {kind}")

@@ -55,8 +55,8 @@ fn turns(client: &Client, kind: &str, path: &str, options: &[String]) -> Outcome
     let numbers = words.map(str::parse).collect::<Result<Vec<u32>, _>>()?;
     let permits = numbers.get(1).copied().unwrap_or(1);
     let lock = |spec: LockSpec| -> Outcome<Lock> { Ok(client.lock(&with_options(spec, options)?)?) };
-    let read = || lock(LockSpec::read(path)?);
-    let write = || lock(LockSpec::write(path)?);
+    let read = || lock(LockSpec::read_lock(path)?);
+    let write = || lock(LockSpec::write_lock(path)?);
     Ok(match name {
         "mutex" => vec![Turn::Simple("x", lock(LockSpec::mutex(path)?)?)],
         "election" => vec![Turn::Simple("x", lock(LockSpec::election(path)?)?)],
@@ -72,7 +72,7 @@ fn turns(client: &Client, kind: &str, path: &str, options: &[String]) -> Outcome
             Turn::Simple("r", read()?),
         ],
         "downgrade" => {
-            let write = lock(LockSpec::write(path)?.reentrant(true))?;
+            let write = lock(LockSpec::write_lock(path)?.reentrant(true))?;
             vec![Turn::Downgrade(write, read()?), Turn::Simple("r", read()?)]
         }
         _ => return Err(format!("no kind: {kind}").into()),

@@ -37,7 +37,7 @@ def enter(manager: typing.ContextManager[object]) -> None:
         lambda zk, path: zk.mutex(path).contenders(),
         lambda zk, path: zk.mutex(path).evict(f"{path}/x"),
         lambda zk, path: zk.mutex(path).break_lock(),
-        lambda zk, path: zk.mutex(path).revoke(),
+        lambda zk, path: zk.mutex(path).request_release(),
         lambda zk, path: zk.election(path).observe().next(),
         lambda zk, path: next(iter(zk.election(path).observe())),
         lambda zk, path: zk.barrier(path).set(),

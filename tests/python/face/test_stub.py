@@ -45,7 +45,7 @@ def test_names_signatures_and_docstrings_are_those_of_the_module() -> None:
     ("text", "changed", "named"),
     [
         ("def evict(self, node: str)", "def evict(self, nodes: str)", "Lock.evict"),
-        ("    def revoke(self)", "    def revoked(self)", "Lock.revoke"),
+        ("    def request_release(self)", "    def revoked(self)", "Lock.request_release"),
         ("try_timeout: float = 1.0,", "try_timeout: float = 2.0,", "Client.__new__"),
         ("def advance(self, seconds: float, /)", "def advance(self, seconds: float)", "Server.advance"),
     ],

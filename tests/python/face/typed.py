@@ -68,14 +68,14 @@ def client() -> None:
 
 def kinds(zk: zklock.Client) -> None:
     assert_type(zk.mutex("/a", dialect="kazoo", foreign="go-ahead", watching="children"), zklock.Lock)
-    assert_type(zk.read("/a", dialect="kazoo"), zklock.Lock)
-    assert_type(zk.write("/a", reentrant=True, timeout=5), zklock.Lock)
+    assert_type(zk.read_lock("/a", dialect="kazoo"), zklock.Lock)
+    assert_type(zk.write_lock("/a", reentrant=True, timeout=5), zklock.Lock)
     assert_type(zk.semaphore("/a", 5, permits=2, limit_at="/limit"), zklock.Lock)
     assert_type(zk.election("/a"), zklock.Lock)
     assert_type(zk.exclusive("/a", timeout=0), zklock.Lock)
-    assert_type(zk.all([zk.mutex("/a"), zk.aio.read("/b")], timeout=5), zklock.Lock)
-    assert_type(zk.any([zk.mutex("/a"), zk.aio.read("/b")], timeout=5), zklock.Lock)
-    assert_type(zk.aio.all(lock for lock in (zk.mutex("/a"), zk.read("/b"))), zklock.AsyncLock)
+    assert_type(zk.all([zk.mutex("/a"), zk.aio.read_lock("/b")], timeout=5), zklock.Lock)
+    assert_type(zk.any([zk.mutex("/a"), zk.aio.read_lock("/b")], timeout=5), zklock.Lock)
+    assert_type(zk.aio.all(lock for lock in (zk.mutex("/a"), zk.read_lock("/b"))), zklock.AsyncLock)
     zk.set_limit("/limit", 5)
     zk.guard()
     zk.guard(pathlib.Path("/opt/zklock/bin/zklock"))
@@ -84,11 +84,11 @@ def kinds(zk: zklock.Client) -> None:
     assert_type(zk.election("/a").observe().next(timeout=5), typing.Optional[zklock.Contender])
     assert_type(zk.mutex("/a").evict("/a/node"), bool)
     assert_type(zk.mutex("/a").break_lock(), typing.List[zklock.Contender])
-    assert_type(zk.mutex("/a").revoke(), typing.List[zklock.Contender])
+    assert_type(zk.mutex("/a").request_release(), typing.List[zklock.Contender])
     one = zk.mutex("/a").contenders()[0]
     assert_type((one.node, one.role, one.holds), typing.Tuple[str, str, bool])
     zk.mutex("/a", foreign="klingon")  # type: ignore[arg-type]
-    zk.read("/a", dialect=zklock.Client)  # type: ignore[arg-type]
+    zk.read_lock("/a", dialect=zklock.Client)  # type: ignore[arg-type]
     zk.semaphore("/a")  # type: ignore[call-arg]
     zk.semaphore("/a", 1, reentrant=True)  # type: ignore[call-arg]
     zk.election("/a", dialect="kazoo")  # type: ignore[call-arg]

@@ -71,8 +71,8 @@ found = {
     "end of with": (lock.__enter__, lambda: lock.__exit__(None, None, None), nothing),
     "close": (make_one_that_holds, lambda: zk.close(), nothing),
     "end of with of a client": (make_one_that_holds, lambda: zk.__exit__(None, None, None), nothing),
-    "read": lambda: block(zk.read(at)),
-    "write": lambda: zk.write(at).acquire(),
+    "read": lambda: block(zk.read_lock(at)),
+    "write": lambda: zk.write_lock(at).acquire(),
     "semaphore": lambda: block(zk.semaphore(at, 2, permits=2)),
     "election": lambda: zk.election(at).hold(),
     "exclusive": lambda: block(zk.exclusive(at)),
@@ -143,8 +143,8 @@ MUTEX = ["acquire", "acquire with a timeout", "with", "hold"]
 def test_a_wait_for_a_lock(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, case: str) -> None:
     at = path if case in MUTEX else f"{path}-{case}"
     blocker = {
-        "read": lambda: zk.write(at),
-        "write": lambda: zk.read(at),
+        "read": lambda: zk.write_lock(at),
+        "write": lambda: zk.read_lock(at),
         "semaphore": lambda: zk.semaphore(at, 2),
         "election": lambda: zk.election(at),
         "exclusive": lambda: zk.exclusive(at),

@@ -52,7 +52,7 @@ def test_frees_the_lock(start: Start, ground: Ground, hosts: str, path: str, how
     [
         "with zk.mutex(path): yield",
         "with zk.mutex(path).hold(): yield",
-        "with zk.mutex(path, reentrant=True), zk.read(path + '/a'), zk.double_barrier(path + '/b', 1): yield",
+        "with zk.mutex(path, reentrant=True), zk.read_lock(path + '/a'), zk.double_barrier(path + '/b', 1): yield",
         "with zk, zk.mutex(path): yield",
         "lock.acquire()\n    try: yield\n    finally: lock.release()",
         "hold = lock.hold()\n    try: yield\n    finally: hold.release()",

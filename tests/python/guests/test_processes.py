@@ -22,7 +22,7 @@ def refused(name, call):
     begun = time.monotonic()
     try:
         answer = call()
-    except zklock.ForkedError as error:
+    except zklock.Forked as error:
         assert "fork" in str(error), error
     else:
         raise AssertionError(f"{name}: {answer}")
@@ -64,7 +64,7 @@ def check(hold, guarded, loss, of_asyncio):
         "on_lost": lambda: hold.on_lost(print),
         "evict": lambda: lock.evict(hold.node),
         "break_lock": lock.break_lock,
-        "revoke": lock.revoke,
+        "request_release": lock.request_release,
         "set_limit": lambda: zk.set_limit("/limit", 1),
         "guard": zk.guard,
         "semaphore": lambda: zk.semaphore(path, 1),
@@ -283,7 +283,7 @@ def lose():
 def is_refused():
     try:
         zk.mutex(path).acquire()
-    except zklock.ForkedError as error:
+    except zklock.Forked as error:
         return str(error)
 
 

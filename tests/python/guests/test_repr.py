@@ -59,8 +59,8 @@ def test_of_a_lock(zk: zklock.Client, other: zklock.Client, path: str) -> None:
 
 def test_of_a_lock_of_each_kind(zk: zklock.Client, path: str) -> None:
     rest = f'"{path}" not held here>'
-    says(zk.read(path), f"<zklock.Lock read {rest}")
-    says(zk.write(path, reentrant=True), f"<zklock.Lock write reentrant {rest}")
+    says(zk.read_lock(path), f"<zklock.Lock read {rest}")
+    says(zk.write_lock(path, reentrant=True), f"<zklock.Lock write reentrant {rest}")
     says(zk.semaphore(path, 5), f"<zklock.Lock semaphore of 5 {rest}")
     says(zk.semaphore(path, 5, permits=2).aio, f"<zklock.AsyncLock 2 of semaphore of 5 {rest}")
     says(zk.election(path), f"<zklock.Lock election {rest}")

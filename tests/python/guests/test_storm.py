@@ -25,10 +25,10 @@ import json, random
 kind, count = more
 zk = zklock.Client(hosts, session_timeout=10)
 lock = {
-    "write": lambda: zk.write(path),
+    "write": lambda: zk.write_lock(path),
     "semaphore": lambda: zk.semaphore(path, 1),
     "exclusive": lambda: zk.exclusive(path),
-    "all": lambda: zk.all([zk.election(path), zk.read(path + "-2"), zk.semaphore(path + "-3", 2)]),
+    "all": lambda: zk.all([zk.election(path), zk.read_lock(path + "-2"), zk.semaphore(path + "-3", 2)]),
 }.get(kind, lambda: zk.mutex(path, reentrant=kind == "reentrant"))()
 phase, landed, is_armed = "outside", {"outside": 0, "enter": 0, "body": 0, "exit": 0}, False
 count, working = int(count), 0.0

@@ -249,7 +249,7 @@ with lock:
 ALL_CALLS = """
 zk.connect()
 lock = zk.mutex(path, timeout=40)
-assert lock.contenders() == [] and lock.break_lock() == [] and lock.revoke() == []
+assert lock.contenders() == [] and lock.break_lock() == [] and lock.request_release() == []
 with lock as hold:
     assert hold.confirm() > 0
     hold.guarded().create(path + "-data", b"begun").delete(path + "-data").commit()
@@ -302,7 +302,7 @@ def meet():
 join(spawn(meet), spawn(meet))
 zk.set_limit(path + "-limit", 2)
 zk.guard()
-with zk.read(path + "-table"), zk.semaphore(path + "-permits", 2):
+with zk.read_lock(path + "-table"), zk.semaphore(path + "-permits", 2):
     pass
 with zk.all([zk.mutex(path + "-a"), zk.mutex(path + "-b")]) as both:
     assert both.valid_for() > 0

@@ -39,7 +39,7 @@ def connect(**_):
 def add():
     try:
         at_start.mutex(path).acquire()
-    except zklock.ForkedError:
+    except zklock.Forked:
         pass
     with own.mutex(path):
         number = int((folder / "number").read_text()) + 1

@@ -247,7 +247,7 @@ thread = threading.Thread(target=interrupt)
 thread.start()
 try:
     hold = zk.mutex(path).hold(timeout=50)
-except zklock.ForkedError:
+except zklock.Forked:
     os.write(says, b"refused")
     os._exit(0)
 hold.release()
@@ -295,7 +295,7 @@ if not pid:
     assert zk.connection_state is None
     try:
         zk.on_connection(print)
-    except zklock.ForkedError:
+    except zklock.Forked:
         own = zklock.Client(hosts, session_timeout=4)
         own.on_connection(states.put)
         with own:

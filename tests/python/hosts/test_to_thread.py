@@ -31,9 +31,9 @@ async def test_workers_take_turns(zk: zklock.Client, ground: Ground, path: str) 
 
 async def test_readers_of_one_thread_hold_together(zk: zklock.Client, ground: Ground, path: str) -> None:
     loop, one = asyncio.get_running_loop(), concurrent.futures.ThreadPoolExecutor(1)
-    holds = [await loop.run_in_executor(one, zk.read(path).hold) for _ in range(5)]
+    holds = [await loop.run_in_executor(one, zk.read_lock(path).hold) for _ in range(5)]
     assert len({hold.node for hold in holds}) == 5
-    assert not await asyncio.to_thread(lambda: zk.write(path).acquire(blocking=False))
+    assert not await asyncio.to_thread(lambda: zk.write_lock(path).acquire(blocking=False))
     for hold in holds:
         await asyncio.to_thread(hold.release)
     one.shutdown()
@@ -44,8 +44,8 @@ async def test_a_thread_does_not_read_beside_what_it_has_acquired_for_another_jo
     zk: zklock.Client, ground: Ground, path: str
 ) -> None:
     loop, one = asyncio.get_running_loop(), concurrent.futures.ThreadPoolExecutor(1)
-    writing = await loop.run_in_executor(one, zk.write(path).hold)
-    read = zk.read(path)
+    writing = await loop.run_in_executor(one, zk.write_lock(path).hold)
+    read = zk.read_lock(path)
     assert not await loop.run_in_executor(one, lambda: read.acquire(blocking=False))
     waits = loop.run_in_executor(one, lambda: read.hold(timeout=PATIENCE))
     await asyncio.to_thread(ground.expect_children, path, 2)

@@ -35,7 +35,7 @@ def test_who_is_evicted_or_broken_is_told_and_the_next_one_has_its_turn(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     lock, theirs = face.of(zk).mutex(path), face.of(other).mutex(path)
-    assert face(lock.break_lock) == face(lock.revoke) == []
+    assert face(lock.break_lock) == face(lock.request_release) == []
     hold = face(lock.hold, timeout=SOON)
     waiting = Attempt(lambda: face(theirs.hold, timeout=SOON))
     ground.expect_children(path, 2)
@@ -44,7 +44,7 @@ def test_who_is_evicted_or_broken_is_told_and_the_next_one_has_its_turn(
     assert face(theirs.evict, hold.node) is True
     second = waiting.result()
     assert face(lock.evict, hold.node) is False
-    assert [one.node for one in face(lock.revoke)] == [second.node]
+    assert [one.node for one in face(lock.request_release)] == [second.node]
     assert second.wanted.wait(SOON)
     assert [one.node for one in face(lock.break_lock)] == [second.node]
     for gone in (hold, second):
@@ -55,10 +55,10 @@ def test_who_is_evicted_or_broken_is_told_and_the_next_one_has_its_turn(
 def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, path: str) -> None:
     """Locks of different kinds at one path are different locks for a release, but share the queue that is listed."""
     with zk.mutex(path) as hold:
-        assert [one.node for one in zk.write(path).contenders()] == [hold.node]
-        raises(zklock.NotHeld, zk.write(path).release)
+        assert [one.node for one in zk.write_lock(path).contenders()] == [hold.node]
+        raises(zklock.NotHeld, zk.write_lock(path).release)
         raises(zklock.NotHeld, zk.election(path).release)
-        assert zk.write(path).current is None
+        assert zk.write_lock(path).current is None
 
 
 @pytest.mark.parametrize("watching", ["nearest", "children"])
@@ -112,19 +112,19 @@ def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
 def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_connected: bool) -> None:
     client = zk if is_connected else zklock.Client(hosts)
     for name in ("dialect", "foreign", "watching"):
-        for kind in (client.mutex, client.read, client.write, client.aio.mutex):
+        for kind in (client.mutex, client.read_lock, client.write_lock, client.aio.mutex):
             raised = raises(zklock.InvalidInput, lambda: kind(path, **{name: "klingon"}))  # type: ignore[arg-type]
             raised.says(name, "klingon")
             assert isinstance(raised.error, ValueError)
             with pytest.raises(TypeError):
                 kind(path, **{name: None})  # type: ignore[arg-type]
-    for side in (client.read, client.write):
+    for side in (client.read_lock, client.write_lock):
         raises(zklock.InvalidInput, lambda: side(path, dialect="writelock")).says("kazoo")
         raises(zklock.InvalidInput, lambda: side(path, dialect="lock-{sequence}")).says("does not tell readers from writers")
     raises(zklock.InvalidInput, lambda: client.mutex(path, dialect="{name}_lock_")).says("dialect=", "has no {sequence}")
     for other_kind in (client.election, client.exclusive):
         with pytest.raises(TypeError):
             other_kind(path, dialect="kazoo")  # type: ignore[call-arg]
-    for bare in (client.read, client.write, client.election, client.exclusive):
+    for bare in (client.read_lock, client.write_lock, client.election, client.exclusive):
         raises(zklock.InvalidInput, lambda: bare("no/slash")).says("no/slash")
         raises(zklock.InvalidInput, lambda: bare(path, timeout=-1)).says("-1")

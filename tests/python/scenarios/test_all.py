@@ -21,12 +21,12 @@ def test_the_order_of_naming_makes_no_difference(zk: zklock.Client, path: str) -
 
 
 def test_a_set_may_be_of_sets_and_of_locks_of_both_faces(zk: zklock.Client, path: str) -> None:
-    pair = zk.all([zk.mutex(path), zk.read(f"{path}-2")])
+    pair = zk.all([zk.mutex(path), zk.read_lock(f"{path}-2")])
     for client in (zk, zk.aio):
         assert client.all([pair, zk.semaphore(f"{path}-3", 2).aio], timeout=5).path == f"{path}, {path}-2, {path}-3"
     with pair as hold:
         assert hold.path == f"{path}, {path}-2"
-    with zk.any([zk.mutex(path), zk.aio.read(f"{path}-2")]) as hold:
+    with zk.any([zk.mutex(path), zk.aio.read_lock(f"{path}-2")]) as hold:
         assert hold.path == path
 
 
@@ -36,7 +36,7 @@ def test_what_cannot_be_a_set(zk: zklock.Client, other: zklock.Client, hosts: st
         lock = client.mutex(path)
         raises(zklock.InvalidInput, lambda: client.all([])).says("one lock at least")
         raises(zklock.InvalidInput, lambda: client.all([lock, other.mutex(f"{path}-2")])).says("the client")
-        raises(zklock.InvalidInput, lambda: client.all([lock, client.read(path)])).says("one path", "not the same lock")
+        raises(zklock.InvalidInput, lambda: client.all([lock, client.read_lock(path)])).says("one path", "not the same lock")
         licence = client.semaphore(path, 2)
         raises(zklock.InvalidInput, lambda: client.all([licence, licence])).says("one path", "all the permits")
         raises(zklock.InvalidInput, lambda: client.all([lock, client.exclusive(f"{path}-2")])).says("no queue")

@@ -14,12 +14,12 @@ import zklock
 # How a client of either face makes it, and a part of the path of its node.
 KINDS: dict[str, tuple[typing.Callable[..., typing.Any], str]] = {
     "mutex": (lambda zk, path, **options: zk.mutex(path, **options), "-lock-"),
-    "read": (lambda zk, path, **options: zk.read(path, **options), "__READ__"),
-    "write": (lambda zk, path, **options: zk.write(path, **options), "__WRIT__"),
+    "read": (lambda zk, path, **options: zk.read_lock(path, **options), "__READ__"),
+    "write": (lambda zk, path, **options: zk.write_lock(path, **options), "__WRIT__"),
     "semaphore": (lambda zk, path, **options: zk.semaphore(path, 1, **options), "/leases/"),
     "election": (lambda zk, path, **options: zk.election(path, **options), "-latch-"),
     "exclusive": (lambda zk, path, **options: zk.exclusive(path, **options), "/lock"),
-    "all": (lambda zk, path, **options: zk.all([zk.mutex(path), zk.write(f"{path}-2")], **options), "-lock-"),
+    "all": (lambda zk, path, **options: zk.all([zk.mutex(path), zk.write_lock(f"{path}-2")], **options), "-lock-"),
     "any": (lambda zk, path, **options: zk.any([zk.mutex(path)], **options), "-lock-"),
 }
 REENTRANT = [kind for kind in KINDS if kind not in ("semaphore", "any")]

@@ -32,7 +32,7 @@ def test_a_lock_that_lingers_is_taken_again(zk: zklock.Client, ground: Ground, p
     assert in_asyncio(lock.aio.acquire, blocking=False)
     in_asyncio(lock.aio.release)
     assert len(ground.children(path)) == 1
-    for side in (zk.read, zk.write):
+    for side in (zk.read_lock, zk.write_lock):
         holds = [side(f"{path}-sides", linger=SOON).hold(timeout=SOON)]
         holds[0].release()
         holds.append(side(f"{path}-sides", linger=SOON).hold(timeout=SOON))
@@ -103,7 +103,7 @@ def test_a_wait_for_others_ends_with_the_hold(zk: zklock.Client, ground: Ground,
 
 
 def test_times_and_turns_that_make_no_sense_are_refused(zk: zklock.Client, path: str) -> None:
-    for make in (zk.mutex, zk.read, zk.write, zk.aio.mutex):
+    for make in (zk.mutex, zk.read_lock, zk.write_lock, zk.aio.mutex):
         untyped: typing.Any = make
         for seconds in (-1, -0.001, math.nan, -math.inf):
             raises(zklock.InvalidInput, lambda: untyped(path, linger=seconds)).says("linger of", "not negative")

@@ -71,8 +71,8 @@ def test_every_kind_takes_a_name(zk: zklock.Client, path: str) -> None:
     one, two = zk.mutex(path + "-1"), zk.mutex(path + "-2")
     locks = {
         "mutex": zk.mutex(path, figures="mutex"),
-        "read": zk.read(path, figures="read"),
-        "write": zk.write(path, figures="write"),
+        "read": zk.read_lock(path, figures="read"),
+        "write": zk.write_lock(path, figures="write"),
         "semaphore": zk.semaphore(path + "-3", 2, figures="semaphore"),
         "election": zk.election(path + "-4", figures="election"),
         "exclusive": zk.exclusive(path + "-5", figures="exclusive"),

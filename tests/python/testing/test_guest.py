@@ -48,7 +48,7 @@ for _ in range(20):
         for number, call in enumerate(calls, 1):
             try:
                 call()
-            except zklock.ForkedError as error:
+            except zklock.Forked as error:
                 assert "only that process can control it" in str(error)
             else:
                 status = number

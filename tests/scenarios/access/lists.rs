@@ -12,8 +12,18 @@ pub(super) type Make = fn(&Client, &str) -> Lock;
 /// Each kind, a lock that excludes it, and the directories of its nodes below the path: the queue, and a semaphore's permits.
 pub(super) const KINDS: [(&str, Make, Make, &[&str]); 7] = [
     ("mutex", mutex, mutex, &[""]),
-    ("read", |client, path| client.read(path).unwrap(), |client, path| client.write(path).unwrap(), &[""]),
-    ("write", |client, path| client.write(path).unwrap(), |client, path| client.read(path).unwrap(), &[""]),
+    (
+        "read",
+        |client, path| client.read_lock(path).unwrap(),
+        |client, path| client.write_lock(path).unwrap(),
+        &[""],
+    ),
+    (
+        "write",
+        |client, path| client.write_lock(path).unwrap(),
+        |client, path| client.read_lock(path).unwrap(),
+        &[""],
+    ),
     ("election", election, election, &[""]),
     ("semaphore", semaphore, semaphore, &["/locks", "/leases"]),
     ("all", set, set, &["/one", "/two"]),
@@ -175,7 +185,7 @@ async fn guarded_writes_barriers_and_members_have_the_list_too() {
         // A reader that takes the place of a writer, in one task.
         let path = format!("{root}/downgrade");
         let write = soon(reentrant_write(&one, &path).acquire()).await.unwrap();
-        let read = soon(one.read(&path).unwrap().acquire()).await.unwrap();
+        let read = soon(one.read_lock(&path).unwrap().acquire()).await.unwrap();
         have_list(&operator, &[read.node().to_owned()], &access).await;
         soon(write.release()).await.unwrap();
         soon(read.release()).await.unwrap();

@@ -139,10 +139,12 @@ async fn act(
     match what {
         "a mutex" => in_turn(mutex, mutex, queue).await,
         "the read side" => {
-            in_turn(|it, path| it.read(path).unwrap(), |it, path| it.write(path).unwrap(), queue).await
+            in_turn(|it, path| it.read_lock(path).unwrap(), |it, path| it.write_lock(path).unwrap(), queue)
+                .await
         }
         "the write side" => {
-            in_turn(|it, path| it.write(path).unwrap(), |it, path| it.read(path).unwrap(), queue).await
+            in_turn(|it, path| it.write_lock(path).unwrap(), |it, path| it.read_lock(path).unwrap(), queue)
+                .await
         }
         "an election" => in_turn(election, election, queue).await,
         "an exclusive lock" => {
@@ -200,7 +202,7 @@ async fn act(
             broken
         }
         "to ask holders to let go" => {
-            is_read(bob, &mutex(ann, path), async |lock| soon(lock.revoke()).await.map(drop)).await
+            is_read(bob, &mutex(ann, path), async |lock| soon(lock.request_release()).await.map(drop)).await
         }
         "a guarded `create`" => {
             guarded(bob, path, async |hold| {

@@ -50,7 +50,7 @@ async fn a_set_that_is_asked_while_it_waits_is_not_seen_as_holding() {
     ANN.operator().await.wait_for_children(&path("c"), 2).await;
 
     let stranger = client().await;
-    assert_eq!(soon(stranger.mutex(&path("a")).unwrap().revoke()).await.unwrap().len(), 1);
+    assert_eq!(soon(stranger.mutex(&path("a")).unwrap().request_release()).await.unwrap().len(), 1);
     for name in ["a", "b", "c"] {
         let seen = soon(owner.mutex(&path(name)).unwrap().contenders()).await.unwrap();
         let holding: Vec<_> = seen.iter().filter(|it| it.holds).map(|it| &*it.node).collect();
@@ -69,9 +69,9 @@ async fn all_other_holders_are_asked_if_one_may_not_be() {
     let path = "/access-asked-others";
     operator().create_all(path, "");
     let (closed, open, asker) = (ANN.client(Access::ReadOpen).await, client().await, client().await);
-    let first = held(&closed.read(path).unwrap()).await;
-    let second = held(&open.read(path).unwrap()).await;
-    let error = soon(asker.read(path).unwrap().revoke()).await.unwrap_err();
+    let first = held(&closed.read_lock(path).unwrap()).await;
+    let second = held(&open.read_lock(path).unwrap()).await;
+    let error = soon(asker.read_lock(path).unwrap().request_release()).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["WRITE", first.node()]);
     assert!(soon(second.wanted()).await);
     for hold in [first, second] {

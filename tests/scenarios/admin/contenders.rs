@@ -71,12 +71,12 @@ async fn of_a_read_write_lock_the_readers_that_are_let_in_hold() {
     let mut clients = Vec::new();
     for (identity, side) in [("r1", 'r'), ("r2", 'r'), ("w3", 'w'), ("r4", 'r')] {
         let client = named(identity).await;
-        let lock = if side == 'r' { client.read(path) } else { client.write(path) }.unwrap();
+        let lock = if side == 'r' { client.read_lock(path) } else { client.write_lock(path) }.unwrap();
         clients.push((client, lock));
     }
     let tasks = queue(path, &clients).await;
     // Both sides have the same queue.
-    for lock in [clients[0].0.read(path).unwrap(), clients[0].0.write(path).unwrap()] {
+    for lock in [clients[0].0.read_lock(path).unwrap(), clients[0].0.write_lock(path).unwrap()] {
         let found = soon(lock.contenders()).await.unwrap();
         assert_eq!(summary(&found), [("r1", true), ("r2", true), ("w3", false), ("r4", false)]);
         let roles: Vec<_> = found.iter().map(|contender| contender.role).collect();

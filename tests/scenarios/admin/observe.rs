@@ -193,8 +193,8 @@ async fn locks_of_other_kinds_can_be_observed_where_one_holds() {
     });
     assert_eq!(told.await.identity, "stranger");
     operator.delete(&node);
-    let write = held(&client.write("/observe/write").unwrap()).await;
-    let mut observer = client.read("/observe/write").unwrap().observe().unwrap();
+    let write = held(&client.write_lock("/observe/write").unwrap()).await;
+    let mut observer = client.read_lock("/observe/write").unwrap().observe().unwrap();
     assert_eq!(next(&mut observer).await.map(|told| told.role), Some(Role::Write));
     soon(write.release()).await.unwrap();
 }

@@ -45,8 +45,8 @@ impl Ground {
     fn lock(&self, client: &Client, path: usize, dice: &mut Dice) -> (Lock, u32) {
         let name = self.path(path);
         match path {
-            4..7 if dice.below(2) == 0 => (client.write(&name).unwrap(), ALL),
-            4..7 => (client.read(&name).unwrap(), 1),
+            4..7 if dice.below(2) == 0 => (client.write_lock(&name).unwrap(), ALL),
+            4..7 => (client.read_lock(&name).unwrap(), 1),
             7 | 8 => {
                 let permits = 1 + dice.below(2) as u32;
                 let spec = LockSpec::semaphore(&name, PERMITS).unwrap().permits(permits);

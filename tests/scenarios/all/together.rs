@@ -11,8 +11,8 @@ use zklock_core::{Client, ErrorKind, HoldState, Lock, LockSpec};
 fn one_of_each(client: &Client, root: &str) -> Lock {
     let locks = [
         client.mutex(&format!("{root}/mutex")),
-        client.read(&format!("{root}/read")),
-        client.write(&format!("{root}/write")),
+        client.read_lock(&format!("{root}/read")),
+        client.write_lock(&format!("{root}/write")),
         client.lock(&LockSpec::semaphore(&format!("{root}/semaphore"), 3).unwrap().permits(2)),
         client.election(&format!("{root}/election")),
     ];
@@ -53,9 +53,9 @@ async fn a_set_of_all_kinds_is_one_hold_with_a_node_for_each() {
         hold
     };
     assert!(free(other.mutex("/all/kinds/mutex").unwrap()).await.is_none());
-    assert!(free(other.write("/all/kinds/read").unwrap()).await.is_none());
-    assert!(free(other.read("/all/kinds/read").unwrap()).await.is_some());
-    assert!(free(other.read("/all/kinds/write").unwrap()).await.is_none());
+    assert!(free(other.write_lock("/all/kinds/read").unwrap()).await.is_none());
+    assert!(free(other.read_lock("/all/kinds/read").unwrap()).await.is_some());
+    assert!(free(other.read_lock("/all/kinds/write").unwrap()).await.is_none());
     assert!(free(other.semaphore("/all/kinds/semaphore", 3).unwrap()).await.is_some());
     assert!(free(other.election("/all/kinds/election").unwrap()).await.is_none());
     soon(hold.release()).await.unwrap();
@@ -121,7 +121,8 @@ async fn three_hundred_locks_are_one_set() {
 async fn sets_that_share_readers_and_permits_are_held_together() {
     let root = "/all/shared";
     let set = |client: &Client| {
-        let locks = [client.read(&format!("{root}/read")), client.semaphore(&format!("{root}/semaphore"), 2)];
+        let locks =
+            [client.read_lock(&format!("{root}/read")), client.semaphore(&format!("{root}/semaphore"), 2)];
         client.all(&locks.map(Result::unwrap)).unwrap()
     };
     let clients = [client().await, client().await, client().await];

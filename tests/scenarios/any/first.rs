@@ -147,7 +147,7 @@ async fn kinds_may_be_mixed() {
         let permits = LockSpec::semaphore(&at("permits"), 2).unwrap().permits(2);
         [
             LockSpec::mutex(&at("mutex")).unwrap(),
-            LockSpec::read(&at("table")).unwrap(),
+            LockSpec::read_lock(&at("table")).unwrap(),
             permits,
             LockSpec::all(pair).unwrap(),
             LockSpec::election(&at("election")).unwrap(),
@@ -162,7 +162,7 @@ async fn kinds_may_be_mixed() {
         soon(hold.release()).await.unwrap();
         // From here on another client holds it.
         others.push(match others.len() {
-            1 => held(&other.write("/any/mixed/table").unwrap()).await,
+            1 => held(&other.write_lock("/any/mixed/table").unwrap()).await,
             2 => held(&other.semaphore("/any/mixed/permits", 2).unwrap()).await,
             number => held(&other.lock(&specs()[number]).unwrap()).await,
         });

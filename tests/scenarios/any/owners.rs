@@ -15,7 +15,7 @@ async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
         says(&error, ErrorKind::InvalidInput, parts);
     };
     refused(&[], &["one lock at least"]);
-    refused(&[mutex.clone(), client.read("/any/input/m").unwrap()], &["two of them are of one path"]);
+    refused(&[mutex.clone(), client.read_lock("/any/input/m").unwrap()], &["two of them are of one path"]);
     refused(
         &[mutex.clone(), other.mutex("/any/input/n").unwrap()],
         &["from the client that makes the choice"],
@@ -52,9 +52,9 @@ async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_mor
     let again = soon(client.any(&[b.clone(), reentrant]).unwrap().acquire()).await.unwrap();
     assert_eq!(again.token(), outer.token());
     // Within its own write hold it may read, although that hold is in the queue.
-    let write = client.lock(&LockSpec::write("/any/own/w").unwrap().reentrant(true)).unwrap();
+    let write = client.lock(&LockSpec::write_lock("/any/own/w").unwrap().reentrant(true)).unwrap();
     let writer = soon(write.acquire()).await.unwrap();
-    let reader = client.any(&[client.read("/any/own/w").unwrap()]).unwrap();
+    let reader = client.any(&[client.read_lock("/any/own/w").unwrap()]).unwrap();
     let reader = soon(reader.try_acquire()).await.unwrap().expect("it is the writer's");
     soon(reader.release()).await.unwrap();
     soon(writer.release()).await.unwrap();

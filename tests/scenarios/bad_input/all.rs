@@ -15,7 +15,7 @@ async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
         says(&error, ErrorKind::InvalidInput, parts);
     };
     refused(&[], &["one lock at least"]);
-    let read = client.read("/all/input/m").unwrap();
+    let read = client.read_lock("/all/input/m").unwrap();
     refused(&[mutex.clone(), read], &["two of them are of one path, but not the same lock", "/all/input/m"]);
     let stranger = other.mutex("/all/input/n").unwrap();
     refused(&[mutex.clone(), stranger], &["from the client that makes the set"]);

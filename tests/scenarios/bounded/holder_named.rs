@@ -63,10 +63,10 @@ async fn the_holders_of_other_kinds() {
     let path = "/named-readers";
     let mut holds = Vec::new();
     for _ in 0..3 {
-        holds.push(held(&holder.read(path).unwrap()).await);
+        holds.push(held(&holder.read_lock(path).unwrap()).await);
     }
     let parts = ["queue: db7/4711 and 2 others hold it (its node ", "; we are next"];
-    comes_to_say(&waiter.write(path).unwrap(), &parts).await;
+    comes_to_say(&waiter.write_lock(path).unwrap(), &parts).await;
 
     let path = "/named-permits";
     for _ in 0..2 {

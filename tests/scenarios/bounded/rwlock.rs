@@ -32,7 +32,7 @@ async fn stays_what_it_is(direction: Direction, number: u32) -> bool {
     let (client, proxy) = proxied_client().await;
     let path = format!("/rwlock/bounded-downgrade-{direction:?}-{number}");
     let write = soon(reentrant_write(&client, &path).acquire()).await.unwrap();
-    let read = client.read(&path).unwrap();
+    let read = client.read_lock(&path).unwrap();
     proxy.freeze(direction);
     times_out(&read).await;
     proxy.thaw();

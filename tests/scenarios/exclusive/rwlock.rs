@@ -16,8 +16,8 @@ const fn contest(path: &'static str) -> Contest {
         clients: 8,
         contenders: 32,
         lock: |client, path, number| match number % 3 {
-            0 => (client.write(path).unwrap(), ALL),
-            _ => (client.read(path).unwrap(), 1),
+            0 => (client.write_lock(path).unwrap(), ALL),
+            _ => (client.read_lock(path).unwrap(), 1),
         },
         lasts: Duration::from_millis(2),
         meet: 2,

@@ -13,7 +13,7 @@ async fn groups_of_readers_and_writers_take_their_turns_in_the_order_of_their_ar
     let (operator, path) = (operator(), "/rwlock/groups");
     // A client has at most one writer in the queue, besides one that holds.
     let clients = clients(&shared().connect_string(), PLAN.len() + 1).await;
-    let first = soon(clients[0].write(path).unwrap().acquire()).await.unwrap();
+    let first = soon(clients[0].write_lock(path).unwrap().acquire()).await.unwrap();
     // Consecutive readers form a group, and each writer is one by itself.
     let mut groups: Vec<(char, usize)> = Vec::new();
     for side in PLAN.chars() {
@@ -30,7 +30,7 @@ async fn groups_of_readers_and_writers_take_their_turns_in_the_order_of_their_ar
         let together = Arc::new(Barrier::new(*count));
         for _ in 0..*count {
             let client = &clients[queued];
-            let lock = if *side == 'r' { client.read(path) } else { client.write(path) }.unwrap();
+            let lock = if *side == 'r' { client.read_lock(path) } else { client.write_lock(path) }.unwrap();
             let (grants, together) = (grants.clone(), together.clone());
             contenders.spawn(async move {
                 let hold = lock.acquire().await.unwrap();

@@ -13,7 +13,7 @@ async fn granted(lock: &Lock) -> (u64, Hold) {
 async fn tokens_grow_over_both_sides_over_sessions_and_over_the_deletion_of_the_directory() {
     let (client, proxy) = proxied_client().await;
     let (operator, path) = (operator(), "/rwlock/tokens");
-    let (read, write) = (client.read(path).unwrap(), client.write(path).unwrap());
+    let (read, write) = (client.read_lock(path).unwrap(), client.write_lock(path).unwrap());
     let mut tokens = Vec::new();
     for round in 0..3 {
         for lock in [&read, &write, &write, &read] {
@@ -42,7 +42,7 @@ async fn a_write_guarded_by_either_side_is_refused_once_that_is_lost() {
     let (client, other, operator) = (client().await, client().await, operator());
     let path = "/rwlock/guarded";
     operator.create_all("/rwlock/guarded-state", "0");
-    let readers = [&client, &other].map(|client| client.read(path).unwrap());
+    let readers = [&client, &other].map(|client| client.read_lock(path).unwrap());
     let (_, one) = granted(&readers[0]).await;
     let (_, two) = granted(&readers[1]).await;
     one.guarded().set_data("/rwlock/guarded-state", b"1", None).commit().await.unwrap();
@@ -52,7 +52,7 @@ async fn a_write_guarded_by_either_side_is_refused_once_that_is_lost() {
     // The other reader still holds.
     two.guarded().set_data("/rwlock/guarded-state", b"3", None).commit().await.unwrap();
     soon(two.release()).await.unwrap();
-    let (_, write) = granted(&client.write(path).unwrap()).await;
+    let (_, write) = granted(&client.write_lock(path).unwrap()).await;
     operator.delete(write.node());
     let refused = write.guarded().set_data("/rwlock/guarded-state", b"4", None).commit().await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Lost(LossReason::NodeDeleted));

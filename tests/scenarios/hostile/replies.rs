@@ -93,7 +93,7 @@ async fn a_reply_that_is_left_out_is_noticed_by_the_next() {
     let writer = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__");
     let left_out = proxy.on(Trigger::reply(Kind::GetData).path(path).then(Action::Swallow));
     let accepted = proxy.accepted();
-    let lock = client.read(path).unwrap();
+    let lock = client.read_lock(path).unwrap();
     let readers: Vec<_> = (0..8).map(|_| acquire(&lock)).collect();
     assert!(tokio::task::block_in_place(|| left_out.wait(SOON)));
     operator.wait_for_children(path, 9, SOON);

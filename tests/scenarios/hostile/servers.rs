@@ -108,7 +108,8 @@ async fn nothing_is_granted(over: Over, name: &str, answer: Answer) {
     let panicked = panics();
     let fake = Fake::that_opens(over, move |request| Says::Once(answer(request.number)));
     let client = soon(Client::connect(options_of(&fake))).await.expect(name);
-    for lock in [client.mutex("/a").unwrap(), client.read("/a").unwrap(), client.semaphore("/a", 2).unwrap()]
+    for lock in
+        [client.mutex("/a").unwrap(), client.read_lock("/a").unwrap(), client.semaphore("/a", 2).unwrap()]
     {
         let error = soon(lock.acquire_timeout(TRIED)).await.map(drop).expect_err(name);
         let kind = error.kind();

@@ -18,8 +18,8 @@ const CONTEST: Contest = Contest {
     contenders: 24,
     lock: |client, path, number| {
         let (spec, weight) = match number % 3 {
-            0 => (LockSpec::write(path).unwrap(), ALL),
-            _ => (LockSpec::read(path).unwrap(), 1),
+            0 => (LockSpec::write_lock(path).unwrap(), ALL),
+            _ => (LockSpec::read_lock(path).unwrap(), 1),
         };
         let spec = match number % 4 {
             0 => spec,

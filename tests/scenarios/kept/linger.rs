@@ -43,8 +43,8 @@ async fn whoever_queues_gets_it_at_once_whatever_the_library() {
         let path = format!("/linger/dialects/{number}");
         // In the holder's own dialect, so that the others see it.
         let make = |role| match role {
-            Role::Read => LockSpec::read(&path),
-            Role::Write => LockSpec::write(&path),
+            Role::Read => LockSpec::read_lock(&path),
+            Role::Write => LockSpec::write_lock(&path),
             _ => LockSpec::mutex(&path),
         };
         let own = if role == Role::Read { Role::Write } else { role };

@@ -50,17 +50,21 @@ async fn of_every_library() {
     }
 }
 
-/// Each is asked by `revoke`, and once more in the way of Curator's `Revoker`.
+/// Each is asked by `request_release`, and once more in the way of Curator's `Revoker`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_every_kind_by_those_who_ask_in_its_node() {
     let (ours, theirs, curator) = (client().await, client().await, operator());
     for LockKind { name: kind, lock: make, .. } in KINDS {
         let path = format!("/wanted/asked/{kind}");
         let lock = make(&ours, &path);
-        assert_eq!(soon(make(&theirs, &path).revoke()).await.unwrap(), [], "{kind}: nobody holds it");
+        assert_eq!(
+            soon(make(&theirs, &path).request_release()).await.unwrap(),
+            [],
+            "{kind}: nobody holds it"
+        );
         let hold = held(&lock).await;
         assert!(!hold.is_wanted() && !is_told(&hold).await, "{kind}: nobody asks");
-        let asked = soon(make(&theirs, &path).revoke()).await.unwrap();
+        let asked = soon(make(&theirs, &path).request_release()).await.unwrap();
         assert_eq!(asked[0].node, hold.node(), "{kind}");
         let shown = soon(make(&theirs, &path).contenders()).await.unwrap();
         assert_eq!(shown[0].identity, asked[0].identity, "{kind}: it keeps its name");
@@ -88,10 +92,10 @@ async fn of_every_kind_by_those_who_ask_in_its_node() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_who_hold_are_asked_and_nobody_who_waits() {
     let (ours, theirs, path) = (client().await, client().await, "/wanted/holders");
-    let readers = [held(&ours.read(path).unwrap()).await, held(&theirs.read(path).unwrap()).await];
-    let writer = acquire(&theirs.write(path).unwrap());
+    let readers = [held(&ours.read_lock(path).unwrap()).await, held(&theirs.read_lock(path).unwrap()).await];
+    let writer = acquire(&theirs.write_lock(path).unwrap());
     operator().wait_for_children(path, 3, SOON);
-    let asked = soon(ours.write(path).unwrap().revoke()).await.unwrap();
+    let asked = soon(ours.write_lock(path).unwrap().request_release()).await.unwrap();
     assert_eq!(asked.iter().map(|it| it.token).collect::<Vec<_>>(), readers.each_ref().map(Hold::token));
     for reader in readers {
         assert!(soon(reader.wanted()).await);
@@ -107,7 +111,7 @@ async fn all_who_hold_are_asked_and_nobody_who_waits() {
 async fn a_holder_of_curator_is_asked_by_the_word_alone() {
     let (client, operator, path) = (client().await, operator(), "/wanted/curator");
     let node = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-");
-    assert_eq!(soon(client.mutex(path).unwrap().revoke()).await.unwrap()[0].identity, "stranger");
+    assert_eq!(soon(client.mutex(path).unwrap().request_release()).await.unwrap()[0].identity, "stranger");
     assert_eq!(operator.data(&node), b"__REVOKE__");
     operator.delete(&node);
 }
@@ -120,7 +124,7 @@ async fn the_next_holder_of_an_exclusive_lock_is_not_asked_in_place_of_the_one_b
     let (lock, revoked) = (holder.exclusive(path).unwrap(), asks.exclusive(path).unwrap());
     let (hold, gate) = (held(&lock).await, Gate::new());
     let paused = proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Pause(gate.clone())));
-    let asking = tokio::spawn(async move { revoked.revoke().await });
+    let asking = tokio::spawn(async move { revoked.request_release().await });
     assert!(paused.wait(SOON));
     soon(hold.release()).await.unwrap();
     let next = held(&lock).await;
@@ -135,6 +139,6 @@ async fn a_node_that_nobody_has_goes_when_somebody_asks_for_it() {
     let (ours, theirs, path) = (client().await, client().await, "/wanted/idle");
     let spec = LockSpec::mutex(path).unwrap().linger(Duration::from_secs(3600));
     soon(held(&ours.lock(&spec).unwrap()).await.release()).await.unwrap();
-    assert_eq!(soon(theirs.mutex(path).unwrap().revoke()).await.unwrap().len(), 1);
+    assert_eq!(soon(theirs.mutex(path).unwrap().request_release()).await.unwrap().len(), 1);
     operator().wait_for_children(path, 0, SOON);
 }

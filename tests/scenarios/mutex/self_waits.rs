@@ -99,10 +99,10 @@ async fn an_ordinary_wait_is_not_told_of() {
 async fn a_reader_behind_a_writer_behind_itself_is_told_of() {
     collect();
     let (client, other, path) = (client().await, client().await, "/self-waits/readers");
-    let read = client.read(path).unwrap();
+    let read = client.read_lock(path).unwrap();
     let (one, two) = (soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap());
     assert_eq!(told(path), 0);
-    let writer = acquire(&other.write(path).unwrap());
+    let writer = acquire(&other.write_lock(path).unwrap());
     operator().wait_for_children(path, 3, SOON);
     let again = join(&read).await;
     assert!(until(SOON, || told(path) == 1));

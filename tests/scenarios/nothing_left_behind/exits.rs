@@ -35,8 +35,8 @@ const WAYS: &[Way] = &[
     Way { name: "zero", ..MUTEX },
     Way { name: "interrupt", ..MUTEX },
     Way { name: "two callers", ..MUTEX },
-    Way { name: "reader", held: |path| vec![LockSpec::write(path).unwrap()], ..MUTEX },
-    Way { name: "writer", held: |path| vec![LockSpec::read(path).unwrap()], ..MUTEX },
+    Way { name: "reader", held: |path| vec![LockSpec::write_lock(path).unwrap()], ..MUTEX },
+    Way { name: "writer", held: |path| vec![LockSpec::read_lock(path).unwrap()], ..MUTEX },
     Way { name: "permits", held: |path| vec![permits(path)], left: &[("/locks", 0), ("/leases", 3)] },
     Way { name: "set", held: |path| vec![mutex(path, "/b")], left: &[("/a", 0), ("/b", 1)] },
     Way {
@@ -104,8 +104,8 @@ fn fails_and_dies() {
             assert_eq!(first.join().unwrap().unwrap_err().kind(), ErrorKind::Timeout);
             failed.unwrap_err().kind()
         }
-        "reader" => times_out(LockSpec::read(&path).unwrap()),
-        "writer" => times_out(LockSpec::write(&path).unwrap()),
+        "reader" => times_out(LockSpec::read_lock(&path).unwrap()),
+        "writer" => times_out(LockSpec::write_lock(&path).unwrap()),
         "permits" => times_out(permits(&path)),
         "set" => times_out(LockSpec::all(both()).unwrap()),
         "any" => times_out(LockSpec::any(both()).unwrap()),

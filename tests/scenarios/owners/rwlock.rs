@@ -7,7 +7,7 @@ use std::time::Duration;
 use zklock_core::{Client, ErrorKind, Lock, LockSpec};
 
 fn sides(client: &Client, path: &str, reentrant: bool) -> [Lock; 2] {
-    let specs = [LockSpec::read(path), LockSpec::write(path)];
+    let specs = [LockSpec::read_lock(path), LockSpec::write_lock(path)];
     specs.map(|spec| client.lock(&spec.unwrap().reentrant(reentrant)).unwrap())
 }
 
@@ -18,7 +18,7 @@ async fn a_reader_that_alone_can_release_and_wants_to_write_is_told_at_once_that
     let hold = soon(read.acquire()).await.unwrap();
     proxy.record();
     // The write side need not be reentrant for that.
-    for write in [&write, &client.write(path).unwrap()] {
+    for write in [&write, &client.write_lock(path).unwrap()] {
         for timeout in [SOON, Duration::MAX] {
             let error = soon(write.acquire_timeout(timeout)).await.unwrap_err();
             says(&error, ErrorKind::Deadlock, &[path, "read side", "release"]);

@@ -24,11 +24,11 @@ async fn a_downgraded_reader_is_waited_for_by_writers_and_joined_by_readers() {
     let (operator, path) = (operator(), "/rwlock/curator");
     let writer = strangers_writer(&operator, path);
     let ((reads, readers), (writes, writers)) = (proxied_client().await, proxied_client().await);
-    let lock = reads.read(path).unwrap();
+    let lock = reads.read_lock(path).unwrap();
     let watched = readers.on(Trigger::reply(Kind::GetData).path(&writer));
     let reading = tokio::spawn(async move { lock.acquire().await.unwrap() });
     assert!(watched.wait(SOON));
-    let lock = writes.write(path).unwrap();
+    let lock = writes.write_lock(path).unwrap();
     let watched = writers.on(Trigger::reply(Kind::GetData));
     let writing = tokio::spawn(async move { lock.acquire().await.unwrap() });
     assert!(watched.wait(SOON));
@@ -39,7 +39,7 @@ async fn a_downgraded_reader_is_waited_for_by_writers_and_joined_by_readers() {
     operator.delete(&writer);
     let read = soon(reading).await.unwrap();
     assert!(!read.valid_for().is_zero());
-    let holders: Vec<_> = soon(client().await.read(path).unwrap().contenders()).await.unwrap();
+    let holders: Vec<_> = soon(client().await.read_lock(path).unwrap().contenders()).await.unwrap();
     let holds: Vec<_> = holders.iter().map(|it| (it.node.as_str(), it.role, it.holds)).collect();
     assert_eq!(holds[..2], [(&*reader, Role::Read, true), (read.node(), Role::Read, true)]);
     assert_eq!((holds.len(), holds[2].1, holds[2].2), (3, Role::Write, false));
@@ -59,7 +59,7 @@ async fn a_writer_that_has_waited_for_one_alone_looks_again_for_what_it_left() {
         let writer = strangers_writer(&operator, path);
         let (client, proxy) = proxied_client().await;
         let early = reads_first.then(|| downgraded(&operator, &writer));
-        let lock = client.write(path).unwrap();
+        let lock = client.write_lock(path).unwrap();
         let watched = proxy.on(Trigger::reply(Kind::GetData));
         let writing = tokio::spawn(async move { lock.acquire().await.unwrap() });
         assert!(watched.wait(SOON));
@@ -69,7 +69,10 @@ async fn a_writer_that_has_waited_for_one_alone_looks_again_for_what_it_left() {
         // If it waited for the reader from the beginning, nothing disturbs it.
         let calm = || watched.fired() || writing.is_finished();
         assert!(reads_first || until(SOON, calm));
-        assert!(soon(client.read(path).unwrap().try_acquire()).await.unwrap().is_none(), "behind a writer");
+        assert!(
+            soon(client.read_lock(path).unwrap().try_acquire()).await.unwrap().is_none(),
+            "behind a writer"
+        );
         assert!(!writing.is_finished(), "a writer beside the reader {reader}");
         operator.delete(&reader);
         soon(soon(writing).await.unwrap().release()).await.unwrap();

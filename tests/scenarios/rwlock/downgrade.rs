@@ -17,7 +17,7 @@ async fn writes(client: &Client, path: &str) -> Hold {
 
 /// Acquires the read side, in the task that has the write side.
 async fn reads(client: &Client, path: &str) -> Hold {
-    soon(client.read(path).unwrap().acquire()).await.unwrap()
+    soon(client.read_lock(path).unwrap().acquire()).await.unwrap()
 }
 
 /// A writer that goes on to read when it gets an order, in one task. To release its hold elsewhere, drop it.
@@ -28,7 +28,7 @@ struct Downgrade {
 }
 
 async fn writer(client: &Client, path: &str) -> Downgrade {
-    let (write, read) = (reentrant_write(client, path), client.read(path).unwrap());
+    let (write, read) = (reentrant_write(client, path), client.read_lock(path).unwrap());
     let ((written, held), (go, told)) = (oneshot::channel(), oneshot::channel());
     let call = tokio::spawn(async move {
         let hold = Arc::new(write.acquire().await?);
@@ -47,7 +47,7 @@ impl Downgrade {
 
 /// Starts a contender in a separate task, and waits until the queue has this length.
 fn queued(client: &Client, path: &str, reads: bool, length: usize) -> JoinHandle<Hold> {
-    let lock = if reads { client.read(path) } else { client.write(path) }.unwrap();
+    let lock = if reads { client.read_lock(path) } else { client.write_lock(path) }.unwrap();
     let task = tokio::spawn(async move { lock.acquire().await.unwrap() });
     operator().wait_for_children(path, length, SOON);
     task
@@ -73,7 +73,7 @@ async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
     assert_eq!((read.state(), write.state()), (HoldState::Held, HoldState::Released));
     soon(reader.release()).await.unwrap();
     // After this the waiting writer has seen every change so far.
-    assert!(soon(client.write(path).unwrap().try_acquire()).await.unwrap().is_none());
+    assert!(soon(client.write_lock(path).unwrap().try_acquire()).await.unwrap().is_none());
     assert!(!next.is_finished(), "a writer beside {read:?}");
     soon(read.release()).await.unwrap();
     let next = soon(next).await.unwrap();
@@ -91,10 +91,10 @@ async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
 async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant_reader() {
     let (client, proxy) = proxied_client().await;
     let path = "/rwlock/downgrade-cost";
-    soon(client.write(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
+    soon(client.write_lock(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
     for reentrant in [false, true] {
         let write = writes(&client, path).await;
-        let lock = client.lock(&LockSpec::read(path).unwrap().reentrant(reentrant)).unwrap();
+        let lock = client.lock(&LockSpec::read_lock(path).unwrap().reentrant(reentrant)).unwrap();
         proxy.record();
         let read = soon(lock.try_acquire()).await.unwrap().expect("it is its own writer");
         let record = proxy.take_record();
@@ -152,7 +152,7 @@ async fn a_writer_that_is_lost_meanwhile_does_not_become_a_reader() {
     assert_eq!(error.kind(), ErrorKind::Lost(LossReason::SessionExpired), "{error}");
     settled(&client).await;
     operator.wait_for_children(path, 0, SOON);
-    soon(client.read(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
+    soon(client.read_lock(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,14 +174,14 @@ async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round()
 #[test]
 fn a_thread_becomes_a_reader_too() {
     let (client, path) = (crate::support::threads::client(), "/rwlock/downgrade-thread");
-    let reentrant = LockSpec::write(path).unwrap().reentrant(true);
+    let reentrant = LockSpec::write_lock(path).unwrap().reentrant(true);
     let write = client.lock(&reentrant).unwrap().acquire_timeout(SOON).unwrap();
-    let read = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
+    let read = client.read_lock(path).unwrap().acquire_timeout(SOON).unwrap();
     write.release().unwrap();
-    let lock = client.write(path).unwrap();
+    let lock = client.write_lock(path).unwrap();
     let next = std::thread::spawn(move || lock.acquire_timeout(SOON).unwrap().release().unwrap());
     operator().wait_for_children(path, 2, SOON);
-    let other = client.read(path).unwrap();
+    let other = client.read_lock(path).unwrap();
     let joined = std::thread::spawn(move || other.try_acquire().unwrap().is_some()).join().unwrap();
     assert!(!joined, "it came after a writer that waits");
     read.release().unwrap();

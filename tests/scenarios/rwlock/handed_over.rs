@@ -23,7 +23,7 @@ fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>)
 /// All locks with which the acquirer may want to read.
 fn readers(client: &Client, path: &str, dialect: Dialect) -> [Lock; 2] {
     [false, true].map(|reentrant| {
-        client.lock(&LockSpec::read(path).unwrap().reentrant(reentrant).dialect(dialect)).unwrap()
+        client.lock(&LockSpec::read_lock(path).unwrap().reentrant(reentrant).dialect(dialect)).unwrap()
     })
 }
 
@@ -32,7 +32,7 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
     for dialect in [Dialect::Curator, Dialect::Kazoo] {
         let (client, operator, path) =
             (client().await, operator(), format!("/rwlock/handed-over-{dialect:?}"));
-        let write = client.lock(&LockSpec::write(&path).unwrap().dialect(dialect)).unwrap();
+        let write = client.lock(&LockSpec::write_lock(&path).unwrap().dialect(dialect)).unwrap();
         for read in readers(&client, &path, dialect) {
             let hold = soon(write.acquire()).await.unwrap();
             let token = hold.token();
@@ -61,7 +61,7 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
 #[test]
 fn so_does_a_thread() {
     let (client, path) = (crate::support::threads::client(), "/rwlock/handed-over-thread");
-    let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
+    let (write, read) = (client.write_lock(path).unwrap(), client.read_lock(path).unwrap());
     let (stop, stopped) = mpsc::channel::<()>();
     let hold = write.acquire_timeout(SOON).unwrap();
     let writes = std::thread::spawn(move || {
@@ -83,9 +83,9 @@ fn so_does_a_thread() {
 async fn a_set_that_writes_keeps_its_acquirer_from_reading() {
     let (client, root) = (client().await, "/rwlock/handed-over-set");
     let [one, two] = ["one", "two"].map(|name| format!("{root}/{name}"));
-    let set = client.all(&[client.write(&one).unwrap(), client.mutex(&two).unwrap()]).unwrap();
+    let set = client.all(&[client.write_lock(&one).unwrap(), client.mutex(&two).unwrap()]).unwrap();
     let (stop, writes) = hand_over(soon(set.acquire()).await.unwrap());
-    let read = client.read(&one).unwrap();
+    let read = client.read_lock(&one).unwrap();
     assert!(soon(read.try_acquire()).await.unwrap().is_none(), "a reader beside a writer");
     let late = soon(read.acquire_timeout(A_WHILE)).await.unwrap_err();
     says(&late, ErrorKind::Timeout, &[&one, "itself"]);

@@ -26,13 +26,13 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
     let (writers, readers) = clients.split_at(3);
     let mut writing = Vec::new();
     for (number, client) in writers.iter().enumerate() {
-        let lock = careless(client, LockSpec::write(path).unwrap());
+        let lock = careless(client, LockSpec::write_lock(path).unwrap());
         writing.push(tokio::spawn(async move { lock.acquire().await.unwrap() }));
         operator.wait_for_children(path, number + 1, SOON);
     }
     let mut reading = JoinSet::new();
     for client in readers {
-        let lock = careless(client, LockSpec::read(path).unwrap());
+        let lock = careless(client, LockSpec::read_lock(path).unwrap());
         reading.spawn(async move { lock.acquire().await.unwrap() });
     }
     assert!(until(SOON * 2, || watched(server) == READERS + 2), "{} watches", watched(server));
@@ -69,7 +69,7 @@ struct Queued {
 impl Queued {
     async fn new(path: &str, side: char) -> Self {
         let (client, proxy) = proxied_client().await;
-        let lock: Lock = if side == 'r' { client.read(path) } else { client.write(path) }.unwrap();
+        let lock: Lock = if side == 'r' { client.read_lock(path) } else { client.write_lock(path) }.unwrap();
         let watches = proxy.on(Trigger::reply(Kind::GetData));
         let task = tokio::spawn(async move { lock.acquire().await.unwrap() });
         assert!(watches.wait(SOON), "it does not wait");
@@ -93,7 +93,7 @@ impl Queued {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_goes_wakes_the_readers_up_to_the_next_writer_and_nobody_else() {
     let path = "/rwlock/woken-groups";
-    let first = soon(client().await.write(path).unwrap().acquire()).await.unwrap();
+    let first = soon(client().await.write_lock(path).unwrap().acquire()).await.unwrap();
     let mut queue = Vec::new();
     for side in "rrrWrrW".chars() {
         queue.push(Queued::new(path, side).await);

@@ -56,11 +56,11 @@ async fn several_permits_are_refused_though_all_are_taken() {
 async fn the_read_side_within_the_write_side_is_refused() {
     let ((client, proxy, accepted), path) = (old_proxied().await, "/old/downgrade");
     let write = soon(reentrant_write(&client, path).acquire()).await.unwrap();
-    let error = soon(client.read(path).unwrap().acquire()).await.unwrap_err();
+    let error = soon(client.read_lock(path).unwrap().acquire()).await.unwrap_err();
     is_refused(&error, "the read side within the write side", "release the write side first");
     assert!(write.valid_for() > std::time::Duration::ZERO);
     soon(write.release()).await.unwrap();
-    let read = soon(client.read(path).unwrap().acquire()).await.unwrap();
+    let read = soon(client.read_lock(path).unwrap().acquire()).await.unwrap();
     soon(read.release()).await.unwrap();
     goes_on(&client, &proxy, accepted).await;
 }

@@ -47,15 +47,15 @@ pub(crate) const MUTEX: LockKind = LockKind {
 
 pub(crate) const READER: LockKind = LockKind {
     name: "reader",
-    lock: |client, path| client.read(path).unwrap(),
-    rival: |client, path| client.write(path).unwrap(),
+    lock: |client, path| client.read_lock(path).unwrap(),
+    rival: |client, path| client.write_lock(path).unwrap(),
     ..MUTEX
 };
 
 pub(crate) const WRITER: LockKind = LockKind {
     name: "writer",
-    lock: |client, path| client.write(path).unwrap(),
-    rival: |client, path| client.read(path).unwrap(),
+    lock: |client, path| client.write_lock(path).unwrap(),
+    rival: |client, path| client.read_lock(path).unwrap(),
     ..MUTEX
 };
 
@@ -81,10 +81,10 @@ pub(crate) const ELECTION: LockKind = LockKind {
 pub(crate) const SET: LockKind = LockKind {
     name: "set",
     lock: |client, path| {
-        let [mutex, read] = [client.mutex(&format!("{path}/a")), client.read(&format!("{path}/b"))];
+        let [mutex, read] = [client.mutex(&format!("{path}/a")), client.read_lock(&format!("{path}/b"))];
         client.all(&[mutex.unwrap(), read.unwrap()]).unwrap()
     },
-    rival: |client, path| client.write(&format!("{path}/b")).unwrap(),
+    rival: |client, path| client.write_lock(&format!("{path}/b")).unwrap(),
     places: &["/a", "/b"],
     enters: (Kind::Multi, "/a"),
     waits: |path| Trigger::reply(Kind::GetData).path(format!("{path}/b")),

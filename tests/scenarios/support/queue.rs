@@ -100,5 +100,5 @@ pub(crate) fn reentrant(client: &Client, path: &str) -> Lock {
 
 /// The write side, for owners that also take the read side.
 pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
-    client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap()
+    client.lock(&LockSpec::write_lock(path).unwrap().reentrant(true)).unwrap()
 }

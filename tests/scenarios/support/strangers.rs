@@ -7,8 +7,8 @@ use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
 pub(crate) fn in_dialect(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
     let spec = match role {
-        Role::Read => LockSpec::read(path),
-        Role::Write => LockSpec::write(path),
+        Role::Read => LockSpec::read_lock(path),
+        Role::Write => LockSpec::write_lock(path),
         _ => LockSpec::mutex(path),
     };
     client.lock(&spec.unwrap().dialect(dialect)).unwrap()

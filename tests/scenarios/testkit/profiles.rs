@@ -43,12 +43,12 @@ async fn hand_over(server: &Server, lock: fn(&Client) -> Lock, queue: &str, queu
 async fn locks_of_all_kinds_work_on_keeper() {
     let server = like("keeper-25");
     hand_over(&server, |client| client.mutex("/a").unwrap(), "/a", 2).await;
-    hand_over(&server, |client| client.write("/b").unwrap(), "/b", 2).await;
+    hand_over(&server, |client| client.write_lock("/b").unwrap(), "/b", 2).await;
     hand_over(&server, |client| client.semaphore("/c", 1).unwrap(), "/c/locks", 1).await;
     let (one, two) = (client(&server).await, client(&server).await);
-    let _a = soon(one.read("/b").unwrap().acquire()).await.unwrap();
-    let _b = soon(two.read("/b").unwrap().acquire()).await.unwrap();
-    assert!(soon(one.write("/b").unwrap().try_acquire()).await.unwrap().is_none());
+    let _a = soon(one.read_lock("/b").unwrap().acquire()).await.unwrap();
+    let _b = soon(two.read_lock("/b").unwrap().acquire()).await.unwrap();
+    assert!(soon(one.write_lock("/b").unwrap().try_acquire()).await.unwrap().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

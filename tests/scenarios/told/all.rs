@@ -9,7 +9,7 @@ use zklock_core::{Client, HoldState, Lock, LossReason};
 fn set(client: &Client, root: &str) -> Lock {
     let locks = [
         client.mutex(&format!("{root}/mutex")),
-        client.read(&format!("{root}/read")),
+        client.read_lock(&format!("{root}/read")),
         client.semaphore(&format!("{root}/semaphore"), 2),
     ];
     client.all(&locks.map(Result::unwrap)).unwrap()
@@ -43,7 +43,7 @@ async fn a_set_that_waits_and_loses_one_node_queues_again_everywhere() {
     for place in ["mutex", "read", "semaphore/locks"] {
         let root = format!("/all/again-{}", place.replace('/', "-"));
         let first = held(&holder.mutex(&format!("{root}/mutex")).unwrap()).await;
-        let writer = held(&holder.write(&format!("{root}/read")).unwrap()).await;
+        let writer = held(&holder.write_lock(&format!("{root}/read")).unwrap()).await;
         let task = acquire(&set(&waiting, &root));
         operator.wait_for_children(&format!("{root}/read"), 2, SOON);
         let of_set = |place: &str| nodes(&operator, &format!("{root}/{place}")).pop().unwrap();

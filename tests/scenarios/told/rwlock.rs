@@ -33,10 +33,10 @@ async fn of_readers_together_only_the_one_whose_node_was_deleted_is_told() {
     let (one, path, operator) = (client().await, "/rwlock/told-one", operator());
     let mut holds = Vec::new();
     for _ in 0..3 {
-        let lock = one.read(path).unwrap();
+        let lock = one.read_lock(path).unwrap();
         holds.push(tokio::spawn(async move { lock.acquire().await.unwrap() }).await.unwrap());
     }
-    let other = soon(client().await.read(path).unwrap().acquire()).await.unwrap();
+    let other = soon(client().await.read_lock(path).unwrap().acquire()).await.unwrap();
     operator.delete(holds[1].node());
     assert_eq!(soon(holds[1].lost()).await, Some(LossReason::NodeDeleted));
     for hold in [&holds[0], &holds[2], &other] {

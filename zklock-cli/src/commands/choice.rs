@@ -102,8 +102,8 @@ impl Choice {
     fn spec(&self) -> Result<LockSpec, Failure> {
         let spec = match self {
             Self { mutex: Some(path), .. } => LockSpec::mutex(path),
-            Self { read: Some(path), .. } => LockSpec::read(path),
-            Self { write: Some(path), .. } => LockSpec::write(path),
+            Self { read: Some(path), .. } => LockSpec::read_lock(path),
+            Self { write: Some(path), .. } => LockSpec::write_lock(path),
             Self { election: Some(path), .. } => LockSpec::election(path),
             Self { exclusive: Some(path), .. } => LockSpec::exclusive(path),
             Self { semaphore: Some(text), .. } => {

@@ -30,7 +30,8 @@ impl Subject {
         let path = &self.path;
         match self.dialect {
             Some(dialect @ Dialect::Pattern(pattern)) => {
-                let spec = if pattern.has_sides() { LockSpec::read(path) } else { LockSpec::mutex(path) };
+                let spec =
+                    if pattern.has_sides() { LockSpec::read_lock(path) } else { LockSpec::mutex(path) };
                 let found = found(client, Way::Queue, &spec?.dialect(dialect)).await?;
                 Ok(found.into_iter().collect())
             }

@@ -1,4 +1,4 @@
-//! `zklock break`, `zklock evict` and `zklock revoke`: the ways in which an operator intervenes.
+//! `zklock break`, `zklock evict` and `zklock request-release`: the ways in which an operator intervenes.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -26,7 +26,7 @@ pub(crate) struct Consent {
 /// Take a lock away from its holders, by deleting their nodes
 ///
 /// This breaks what the lock guards, unless the holders are known to have stopped: until they learn of it, they believe that
-/// they hold the lock, while others already do. To ask them instead, use `zklock revoke`.
+/// they hold the lock, while others already do. To ask them instead, use `zklock request-release`.
 #[derive(Args, Debug)]
 pub(crate) struct Break {
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(crate) struct Evict {
 /// This takes nothing away. Holders that listen release the lock when they can: those of zklock that look for `wanted`, and
 /// those of Curator that called `makeRevocable`.
 #[derive(Args, Debug)]
-pub(crate) struct Revoke {
+pub(crate) struct RequestRelease {
     #[command(flatten)]
     subject: Subject,
 
@@ -126,7 +126,7 @@ impl Evict {
     }
 }
 
-impl Revoke {
+impl RequestRelease {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
         connection.with_client(async |client| self.execute_with(client).await).await
     }
@@ -134,7 +134,7 @@ impl Revoke {
     async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
         let mut asked = Vec::new();
         for Found { lock, way, .. } in &self.subject.find(client).await? {
-            asked.extend(lock.revoke().await?.iter().map(|contender| Entry::of(*way, contender)));
+            asked.extend(lock.request_release().await?.iter().map(|contender| Entry::of(*way, contender)));
         }
         refuse_nobody(&asked, format!("nobody holds {}", self.subject.path))?;
         tell(self.json, "was asked to release the lock", &asked)

@@ -73,18 +73,18 @@ fn evict_takes_one_contender_out() {
 }
 
 #[test]
-fn revoke_asks_and_takes_nothing() {
+fn a_request_asks_and_takes_nothing() {
     let (path, operator) = (path(), operator());
     let mut holder = contender("db7/1", "--mutex", &path);
     holder.line();
-    let ended = output(zklock_there().args(["revoke", &path]));
+    let ended = output(zklock_there().args(["request-release", &path]));
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
     assert_eq!(plain(&ended.out), "db7/1 (session SESSION, since TIME) was asked to release the lock");
     let node = format!("{path}/{}", operator.children(&path)[0]);
     assert!(operator.data(&node).starts_with(b"__REVOKE__"));
     holder.write("\n");
     assert_eq!(holder.output().code, Some(0));
-    let nobody = output(zklock_there().args(["revoke", &path]));
+    let nobody = output(zklock_there().args(["request-release", &path]));
     assert_eq!(nobody.code, Some(1));
 }
 
@@ -96,9 +96,9 @@ fn a_holder_that_was_asked_keeps_its_name() {
         let lock = if kind == "--semaphore" { format!("{path}:1") } else { path.clone() };
         let holder = contender("db7/1", kind, &lock);
         holder.line();
-        let revoke = || plain(&output(zklock_there().args(["revoke", &path])).out);
-        assert_eq!(revoke(), "db7/1 (session SESSION, since TIME) was asked to release the lock", "{kind}");
-        assert_eq!(revoke(), "db7/1 (session SESSION, since TIME) was asked to release the lock", "{kind}");
+        let request = || plain(&output(zklock_there().args(["request-release", &path])).out);
+        assert_eq!(request(), "db7/1 (session SESSION, since TIME) was asked to release the lock", "{kind}");
+        assert_eq!(request(), "db7/1 (session SESSION, since TIME) was asked to release the lock", "{kind}");
         let shown = output(zklock_there().args(["ls", &path])).out;
         assert!(shown.contains("holds  db7/1 "), "{kind}: {shown}");
         let evicted = output(zklock_there().args(["evict", "--yes", &path, "db7/1"]));

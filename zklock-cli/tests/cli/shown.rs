@@ -91,7 +91,7 @@ fn with_a_pattern_commands_hold_show_and_break_a_home_made_lock() {
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
         assert_eq!((&found[0]["name"], &found[0]["dialect"]), (&(**node).into(), &pattern.into()));
         assert_eq!(found[0]["kind"], kind[2..]);
-        for words in [&["revoke"][..], &["break", "--yes"]] {
+        for words in [&["request-release"][..], &["break", "--yes"]] {
             let ended = output(zklock_there().args(words).args(here));
             assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{words:?}");
         }

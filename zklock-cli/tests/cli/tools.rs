@@ -179,7 +179,7 @@ fn help_lists_the_commands_and_the_exit_codes() {
         "tree",
         "break",
         "evict",
-        "revoke",
+        "request-release",
         "doctor",
         "bench",
         "testing",

@@ -339,7 +339,7 @@ impl Client {
         self.lock(&LockSpec::mutex(path)?)
     }
 
-    /// Makes the read side of the read/write lock at `path`, without a request. See [`Client::read`](crate::Client::read).
+    /// Makes the read side of the read/write lock at `path`, without a request. See [`Client::read_lock`](crate::Client::read_lock).
     ///
     /// # Errors
     ///
@@ -349,16 +349,16 @@ impl Client {
     ///
     /// ```no_run
     /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
-    /// let hold = client.read("/locks/table")?.acquire()?;
+    /// let hold = client.read_lock("/locks/table")?.acquire()?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read(&self, path: &str) -> Result<Lock, Error> {
-        self.lock(&LockSpec::read(path)?)
+    pub fn read_lock(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::read_lock(path)?)
     }
 
     /// Makes the write side of the read/write lock at `path`, without a request. See
-    /// [`Client::write`](crate::Client::write).
+    /// [`Client::write_lock`](crate::Client::write_lock).
     ///
     /// # Errors
     ///
@@ -368,14 +368,14 @@ impl Client {
     ///
     /// ```no_run
     /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
-    /// let hold = client.write("/locks/table")?.acquire()?;
+    /// let hold = client.write_lock("/locks/table")?.acquire()?;
     /// // ... change the table; nobody reads it now ...
     /// hold.release()?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn write(&self, path: &str) -> Result<Lock, Error> {
-        self.lock(&LockSpec::write(path)?)
+    pub fn write_lock(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::write_lock(path)?)
     }
 
     /// Makes the lock whose holder leads the election at `path`, without a request. See
@@ -472,7 +472,7 @@ impl Client {
     ///
     /// ```no_run
     /// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
-    /// let tables = [client.write("/locks/orders")?, client.read("/locks/prices")?];
+    /// let tables = [client.write_lock("/locks/orders")?, client.read_lock("/locks/prices")?];
     /// let both = client.lock(&client.all_of(&tables)?.reentrant(true))?;
     /// let hold = both.acquire()?;
     /// # Ok(())

@@ -300,24 +300,24 @@ impl Lock {
     }
 
     /// Asks all holders of the lock to release it, and returns them. It does not wait until they do.
-    /// See [`Lock::revoke`](crate::Lock::revoke).
+    /// See [`Lock::request_release`](crate::Lock::request_release).
     ///
     /// # Errors
     ///
-    /// Fails like [`Lock::revoke`](crate::Lock::revoke) does, and as [the module](super#errors) says.
+    /// Fails like [`Lock::request_release`](crate::Lock::request_release) does, and as [the module](super#errors) says.
     ///
     /// # Examples
     ///
     /// ```no_run
     /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
-    /// for holder in lock.revoke()? {
+    /// for holder in lock.request_release()? {
     ///     println!("{} is asked to let it go", holder.identity);
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn revoke(&self) -> Result<Vec<QueuedContender>, Error> {
-        self.core.call(Wait::Forever, |lock| async move { lock.revoke().await }).wait(None)
+    pub fn request_release(&self) -> Result<Vec<QueuedContender>, Error> {
+        self.core.call(Wait::Forever, |lock| async move { lock.request_release().await }).wait(None)
     }
 
     /// Returns an observer, which reports who holds the lock and each new holder. It returns at once and sends no

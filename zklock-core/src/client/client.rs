@@ -414,12 +414,12 @@ impl Client {
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let hold = client.read("/locks/table")?.acquire().await?;
+    /// let hold = client.read_lock("/locks/table")?.acquire().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read(&self, path: &str) -> Result<Lock, Error> {
-        self.lock(&LockSpec::read(path)?)
+    pub fn read_lock(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::read_lock(path)?)
     }
 
     /// Makes the write side of the read/write lock at `path`: one writer holds it, and no reader at
@@ -443,16 +443,16 @@ impl Client {
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
     /// use zklock_core::LockSpec;
     ///
-    /// let write = client.lock(&LockSpec::write("/locks/table")?.reentrant(true))?.acquire().await?;
+    /// let write = client.lock(&LockSpec::write_lock("/locks/table")?.reentrant(true))?.acquire().await?;
     /// // ... change the table ...
-    /// let read = client.read("/locks/table")?.acquire().await?;
+    /// let read = client.read_lock("/locks/table")?.acquire().await?;
     /// write.release().await?;
     /// // ... other readers read it too, and no writer has changed it since ...
     /// # Ok(())
     /// # }
     /// ```
-    pub fn write(&self, path: &str) -> Result<Lock, Error> {
-        self.lock(&LockSpec::write(path)?)
+    pub fn write_lock(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::write_lock(path)?)
     }
 
     /// Makes the semaphore at `path`, with `limit` permits. Every program that uses it must give
@@ -623,7 +623,7 @@ impl Client {
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let tables = [client.write("/locks/orders")?, client.read("/locks/prices")?];
+    /// let tables = [client.write_lock("/locks/orders")?, client.read_lock("/locks/prices")?];
     /// let both = client.lock(&client.all_of(&tables)?.reentrant(true))?;
     /// let hold = both.acquire().await?;
     /// # Ok(())

@@ -27,7 +27,7 @@ const NAME_AT_MOST: usize = 128;
 /// use zklock_core::{Dialect, LockSpec};
 ///
 /// # fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-/// let spec = LockSpec::read("/locks/table")?.reentrant(true).dialect(Dialect::Kazoo);
+/// let spec = LockSpec::read_lock("/locks/table")?.reentrant(true).dialect(Dialect::Kazoo);
 /// let lock = client.lock(&spec)?;
 /// # Ok(())
 /// # }
@@ -125,7 +125,7 @@ impl LockSpec {
         Self::at(path, Kind::Mutex)
     }
 
-    /// Describes the [read side](crate::Client::read) of a read/write lock.
+    /// Describes the [read side](crate::Client::read_lock) of a read/write lock.
     ///
     /// # Errors
     ///
@@ -138,16 +138,16 @@ impl LockSpec {
     ///
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
     /// // In one queue with kazoo's `ReadLock` and `WriteLock`.
-    /// let readers = client.lock(&LockSpec::read("/locks/table")?.dialect(Dialect::Kazoo))?;
+    /// let readers = client.lock(&LockSpec::read_lock("/locks/table")?.dialect(Dialect::Kazoo))?;
     /// let hold = readers.acquire().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn read(path: &str) -> Result<Self, Error> {
+    pub fn read_lock(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Read)
     }
 
-    /// Describes the [write side](crate::Client::write) of a read/write lock.
+    /// Describes the [write side](crate::Client::write_lock) of a read/write lock.
     ///
     /// # Errors
     ///
@@ -160,13 +160,13 @@ impl LockSpec {
     ///
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
     /// // Reentrant, so that its holder may go on as a reader.
-    /// let write = client.lock(&LockSpec::write("/locks/table")?.reentrant(true))?.acquire().await?;
-    /// let read = client.read("/locks/table")?.acquire().await?;
+    /// let write = client.lock(&LockSpec::write_lock("/locks/table")?.reentrant(true))?.acquire().await?;
+    /// let read = client.read_lock("/locks/table")?.acquire().await?;
     /// write.release().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn write(path: &str) -> Result<Self, Error> {
+    pub fn write_lock(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Write)
     }
 
@@ -359,7 +359,7 @@ impl LockSpec {
     /// The owner is the tokio task, or the thread if there is no task. Only its owner may release a hold of a reentrant
     /// lock. A hold of any other lock may be released by any task or thread. So if its owner acquires the lock again before
     /// that, it waits like any other caller. For the same reason, an owner that holds the write side can acquire the [read
-    /// side](crate::Client::write) at once only if its lock of the write side is reentrant.
+    /// side](crate::Client::write_lock) at once only if its lock of the write side is reentrant.
     ///
     /// Reentrancy is for nested sections in one task or thread. Do not use it if the task or thread may switch to other
     /// work while it holds the lock: that work has the same owner, so both would hold the lock together. Examples are a
@@ -852,13 +852,13 @@ mod tests {
 
     const KINDS: [Build; 8] = [
         LockSpec::mutex,
-        LockSpec::read,
-        LockSpec::write,
+        LockSpec::read_lock,
+        LockSpec::write_lock,
         LockSpec::election,
         LockSpec::exclusive,
         |path| LockSpec::semaphore(path, 5),
-        |path| LockSpec::all([LockSpec::mutex(path)?, LockSpec::write("/other")?]),
-        |path| LockSpec::any([LockSpec::mutex(path)?, LockSpec::write("/other")?]),
+        |path| LockSpec::all([LockSpec::mutex(path)?, LockSpec::write_lock("/other")?]),
+        |path| LockSpec::any([LockSpec::mutex(path)?, LockSpec::write_lock("/other")?]),
     ];
 
     fn refusals(change: impl Fn(LockSpec) -> LockSpec) -> Vec<String> {

@@ -319,7 +319,7 @@ impl Hold {
 
     /// Waits until another contender wants what this hold has, in any process and with any library. Use it to finish early,
     /// or to release the lock between two pieces of work. Returns `false` if the hold is released or lost instead. A
-    /// request by [`revoke`](crate::Lock::revoke), or by Curator's `Revoker`, counts too.
+    /// request by [`request_release`](crate::Lock::request_release), or by Curator's `Revoker`, counts too.
     ///
     /// The first call lists the lock's queue, reads the hold's own nodes, and sets watches that fire when the next contender
     /// queues or asks. A hold on which this is never called costs nothing. Readers do not wait for readers, so other readers

@@ -40,7 +40,7 @@ pub struct QueuedContender {
     pub node: String,
     /// The name that it gives itself: the node's data. zklock writes `host/pid`, or the identity in the client's options.
     /// Bytes that are not UTF-8 are replaced, and what nodes of a set of locks contain about the set is left out. For a
-    /// Curator holder that was [asked](Lock::revoke) to release the lock, and for any holder that Curator has asked, it is
+    /// Curator holder that was [asked](Lock::request_release) to release the lock, and for any holder that Curator has asked, it is
     /// `__REVOKE__`.
     pub identity: String,
     /// The session that owns it.
@@ -210,13 +210,13 @@ impl Lock {
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// for holder in client.mutex("/locks/report")?.revoke().await? {
+    /// for holder in client.mutex("/locks/report")?.request_release().await? {
     ///     println!("{} is asked to let it go", holder.identity);
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn revoke(&self) -> Result<Vec<QueuedContender>, Error> {
+    pub async fn request_release(&self) -> Result<Vec<QueuedContender>, Error> {
         let (mut asked, mut refused) = (Vec::new(), None);
         for contender in self.contenders().await?.into_iter().filter(|contender| contender.holds) {
             match self.ask_to_let_go(&contender).await {

@@ -187,7 +187,7 @@ class OtherEnsemble(Error):
         return str(self.args[0]) if self.args else ""
 
 
-class ForkedError(Error, RuntimeError):
+class Forked(Error, RuntimeError):
     """The client was connected in the process from which this one was forked. Its locks stay with that process.
 
     Make a new client after the fork, or start processes without a fork, as ``multiprocessing`` does with ``spawn``.

@@ -154,7 +154,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         the path, for several locks under one node. ``{any}`` is what each contender chooses. Children whose names do not match
         are ignored.
         """
-    def read(
+    def read_lock(
         self,
         path: str,
         *,
@@ -169,8 +169,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     ) -> _AnyLock:
         """The read side of the read/write lock at ``path``: several readers can hold it at once.
 
-        >>> with zk.read("/locks/doc") as hold:
-        ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
+        >>> with zk.read_lock("/locks/doc") as hold:
+        ...     [contender.role for contender in zk.read_lock("/locks/doc").contenders()]
         ['read']
 
         A thread that holds the read side and acquires the write side waits until the read side is released. If only that
@@ -181,7 +181,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         readers, and a reader's token is larger than those of earlier writers. Among readers that hold the lock together, the
         order of tokens means nothing.
         """
-    def write(
+    def write_lock(
         self,
         path: str,
         *,
@@ -196,8 +196,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     ) -> _AnyLock:
         """The write side of the read/write lock at ``path``: one writer at a time, and no readers.
 
-        >>> with zk.write("/locks/doc", reentrant=True):
-        ...     reading = zk.read("/locks/doc").hold()
+        >>> with zk.write_lock("/locks/doc", reentrant=True):
+        ...     reading = zk.read_lock("/locks/doc").hold()
         >>> reading.valid_for() > 0
         True
         >>> reading.release()
@@ -279,7 +279,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     ) -> _AnyLock:
         """A set of these locks, which are acquired and released together: all or none.
 
-        >>> both = zk.all([zk.mutex("/locks/doc"), zk.write("/locks/doc-too")], timeout=5)
+        >>> both = zk.all([zk.mutex("/locks/doc"), zk.write_lock("/locks/doc-too")], timeout=5)
         >>> with both as hold:
         ...     hold.path
         '/locks/doc, /locks/doc-too'
@@ -402,7 +402,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         quick succession may be reported as one. Several lost sessions are reported as one at least. To watch what a lock
         guards, use its hold instead, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
 
-        Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if the client belongs to the process from
+        Raises ``TypeError`` if ``callback`` is not callable, and ``Forked`` if the client belongs to the process from
         which this one was forked.
 
         The callbacks of one client are called one at a time, on a thread for callbacks. If one raises, the exception goes
@@ -749,11 +749,11 @@ class Lock(_BaseLock):
         the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
         that reads the node and the one that deletes it is deleted too.
         """
-    def revoke(self) -> list[Contender]:
+    def request_release(self) -> list[Contender]:
         """Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
 
         >>> hold = zk.mutex("/locks/doc").hold()
-        >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").revoke()], hold.wanted.wait(timeout=5)
+        >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").request_release()], hold.wanted.wait(timeout=5)
         ([True], True)
         >>> hold.release()
 
@@ -836,8 +836,8 @@ class AsyncLock(_BaseLock):
         """Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what this breaks."""
     async def break_lock(self) -> list[Contender]:
         """Takes the lock away from all its holders, and returns a list of them. See ``Lock.break_lock`` for what this breaks."""
-    async def revoke(self) -> list[Contender]:
-        """Asks all holders to release the lock, and returns a list of them. See ``Lock.revoke``."""
+    async def request_release(self) -> list[Contender]:
+        """Asks all holders to release the lock, and returns a list of them. See ``Lock.request_release``."""
     def observe(self) -> AsyncObserver:
         """Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
         ``Lock.observe``.
@@ -898,7 +898,7 @@ class BaseHold:
         writes.
 
         Raises ``AtRisk`` if the lease is shorter: ask again later, or ``confirm`` it; ``LockLost`` if the hold is lost;
-        ``NotHeld`` if it was released; ``InvalidInput`` if no lease of this session can be that long; ``ForkedError`` if this process
+        ``NotHeld`` if it was released; ``InvalidInput`` if no lease of this session can be that long; ``Forked`` if this process
         was forked from the one that holds the lock.
         """
     def on_lost(self, callback: Callable[[LossReason], object]) -> None:
@@ -911,7 +911,7 @@ class BaseHold:
         ``loop.call_soon_threadsafe``. A callback is not called if the garbage collector takes it apart together with its
         hold.
 
-        Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
+        Raises ``TypeError`` if ``callback`` is not callable, and ``Forked`` if this process was forked from the one
         that holds the lock.
         """
     def gate(self, target: _Gated, needs: float = 2.0) -> _Gated:
@@ -966,7 +966,7 @@ class BaseHold:
         """The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it
         to finish early, or to release the lock between two pieces of work.
 
-        A request by ``Lock.revoke``, or by Curator's ``Revoker``, counts as a waiter.
+        A request by ``Lock.request_release``, or by Curator's ``Revoker``, counts as a waiter.
 
         The first use of this property starts to watch for others: the client lists the queue and reads the hold's own nodes
         once, and leaves watches, which the next contender or request triggers. A hold whose ``wanted`` is never used costs
@@ -978,7 +978,7 @@ class BaseHold:
 
         See ``wanted`` for what this costs, and ``on_lost`` for how callbacks are called.
 
-        Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
+        Raises ``TypeError`` if ``callback`` is not callable, and ``Forked`` if this process was forked from the one
         that holds the lock.
         """
 
@@ -997,7 +997,7 @@ class Hold(BaseHold):
     meanwhile. If a hold from ``Lock.hold`` is dropped without a release, it is released in the background, with a
     ``ResourceWarning``.
 
-    Every call that reaches the servers raises ``ForkedError`` if this process was forked from the one that holds the
+    Every call that reaches the servers raises ``Forked`` if this process was forked from the one that holds the
     lock.
     """
     def confirm(self) -> float:
@@ -1121,7 +1121,7 @@ class Loss:
         """Waits until the hold is lost. Returns ``True`` then, and ``False`` if the hold is released first or is not lost
         within ``timeout`` seconds.
 
-        A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+        A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``Forked`` if this process was
         forked from the one that holds the lock.
         """
     def __await__(self) -> Generator[Any, Any, LossReason | None]: ...
@@ -1140,7 +1140,7 @@ class Wanted:
     ``False`` if the hold ends first. A ``Wanted`` does not keep its hold alive.
 
     Readers do not wait for readers, so other readers do not make a hold of the read side wanted. An exclusive lock
-    has no queue: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
+    has no queue: there, only waiters of this client and requests by ``Lock.request_release`` are seen.
     """
     def is_set(self) -> bool:
         """Whether others are known to be waiting. It does not ask the servers: right after the first use of ``Hold.wanted``,
@@ -1151,7 +1151,7 @@ class Wanted:
         """Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or no
         others wait within ``timeout`` seconds.
 
-        A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+        A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``Forked`` if this process was
         forked from the one that holds the lock.
         """
     def __await__(self) -> Generator[Any, Any, bool]: ...
@@ -1648,7 +1648,7 @@ class Server:
     there.
 
     Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else
-    raises ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
+    raises ``Forked`` there. After ``close`` everything else raises ``Closed``.
     """
     def __new__(
         cls,

@@ -41,7 +41,7 @@ table! {
         Interrupted => "Error",
         Uncertain => "Uncertain",
         Conflict => "Conflict",
-        Forked => "ForkedError",
+        Forked => "Forked",
         AtRisk => "AtRisk",
         StaleToken => "StaleToken",
         OtherEnsemble => "OtherEnsemble",

@@ -74,7 +74,7 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
 /// there.
 ///
 /// Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else
-/// raises ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
+/// raises ``Forked`` there. After ``close`` everything else raises ``Closed``.
 #[pyclass(frozen, weakref, module = "zklock.testing")]
 pub(crate) struct Server {
     embedded: Arc<Embedded>,

@@ -35,6 +35,6 @@ def test_we_ask_a_revocable_holder_of_curators(ground: Ground, path: str) -> Non
         holder = curators_program("Revocation", hosts, "hold", path)
         assert holder.stdout is not None and holder.stdout.readline() == "holds\n"
         assert not lock.acquire(blocking=False)
-        assert [asked.holds for asked in lock.revoke()] == [True]
+        assert [asked.holds for asked in lock.request_release()] == [True]
         with lock:
             assert rest_of(holder) == ["is asked"]
