@@ -134,8 +134,8 @@ impl BaseClient {
     /// ZooKeeper's own ``WriteLock``, or a pattern to share that of a home-made lock:
     ///
     /// >>> with zk.mutex("/shop/report", dialect="{name}_lock_{sequence}") as hold:
-    /// ...     hold.node
-    /// '/shop/report_lock_0000000000'
+    /// ...     hold.node.startswith("/shop/report_lock_0")
+    /// True
     ///
     /// In a pattern, ``{sequence}`` is the number that the server appends, and comes last. ``{name}`` is the last component of
     /// the path, for several locks under one node. ``{any}`` is what each contender chooses. Children whose names do not match

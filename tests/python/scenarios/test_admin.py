@@ -14,9 +14,9 @@ import zklock
 def test_contenders_say_who_and_what_they_are(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    lock = face.of(zk).write(path)
+    lock = face.of(zk).write_lock(path)
     hold = face(lock.hold, timeout=SOON)
-    waiting = Attempt(lambda: face(face.of(other).read(path).hold, timeout=SOON))
+    waiting = Attempt(lambda: face(face.of(other).read_lock(path).hold, timeout=SOON))
     ground.expect_children(path, 2)
     writer, reader = face(lock.contenders)
     stat = Stat.of(ground, hold.node)
@@ -77,7 +77,7 @@ def test_a_waiter_watches_what_it_is_told_to(
 def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
     assert zk.session_id is not None
     names = (("mutex", "curator", "-lock-"), ("mutex", "kazoo", "__lock__"), ("mutex", "writelock", f"x-{zk.session_id}-"))
-    for kind, dialect, part in (*names, ("read", "kazoo", "__rlock__"), ("write", "kazoo", "__lock__")):
+    for kind, dialect, part in (*names, ("read_lock", "kazoo", "__rlock__"), ("write_lock", "kazoo", "__lock__")):
         hold = face(getattr(face.of(zk), kind)(path, dialect=dialect).hold)
         assert part in hold.node
         assert [one.dialect for one in other.mutex(path).contenders()] == [dialect]
@@ -85,7 +85,7 @@ def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, pat
 
 
 def test_a_pattern_names_the_nodes_of_a_home_made_lock(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
-    for kind, dialect, part in (("mutex", "{name}_lock_{sequence}", "_lock_0"), ("write", "{R|W}-{sequence}", "/W-0")):
+    for kind, dialect, part in (("mutex", "{name}_lock_{sequence}", "_lock_0"), ("write_lock", "{R|W}-{sequence}", "/W-0")):
         hold = face(getattr(face.of(zk), kind)(path, dialect=dialect).hold)
         assert part in hold.node
         assert [one.dialect for one in getattr(other, kind)(path, dialect=dialect).contenders()] == [dialect]
