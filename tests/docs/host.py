@@ -37,6 +37,30 @@ def make_report(*words):
 '''
 
 
+# Celery's settings, with a broker in a folder. kombu reads messages that another process is still writing, and then ends the
+# worker. So each appears only when it is whole.
+CELERY = '''
+import io, os
+from kombu.transport import filesystem
+
+
+class Message(io.FileIO):
+    def __init__(self, name):
+        self.whole = name
+        super().__init__(name + ".part", "wb")
+
+    def close(self):
+        if not self.closed:
+            super().close()
+            os.rename(self.whole + ".part", self.whole)
+
+
+filesystem.open = lambda name, mode, **options: Message(name) if mode == "wb" else open(name, mode, **options)
+broker_url = "filesystem://"
+broker_transport_options = {"data_folder_in": FOLDER, "data_folder_out": FOLDER, "store_processed": False}
+'''
+
+
 def until(is_so: typing.Callable[[], bool], what: typing.Callable[[], object]) -> None:
     """Waits until a condition is true that can only be polled."""
     end = time.monotonic() + PATIENCE
@@ -104,6 +128,9 @@ class Hosts:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
+
+    def write_celery_config(self, *more: str) -> None:
+        self.write("celeryconfig.py", "\n".join([CELERY.replace("FOLDER", repr(str(self.folder("queue")))), *more, ""]))
 
     def folder(self, name: str) -> pathlib.Path:
         """Makes a folder next to the application."""

@@ -50,9 +50,7 @@ def test_apscheduler_runs_a_job_on_one_host(hosts: Hosts, servers: str) -> None:
 
 
 def test_celery_runs_the_tasks_of_two_beats_once_in_each_period(hosts: Hosts) -> None:
-    queue = hosts.folder("queue")
-    options = {"data_folder_in": str(queue), "data_folder_out": str(queue), "store_processed": False}
-    hosts.write("celeryconfig.py", f"broker_url = 'filesystem://'\nbroker_transport_options = {options}\n")
+    hosts.write_celery_config()
     changes = (("crontab(hour=0, minute=0)", "0.2"), ("default_retry_delay=60", "default_retry_delay=0.5"))
     period = 300_000 * 86_400
     with Server() as server:
@@ -64,7 +62,7 @@ def test_celery_runs_the_tasks_of_two_beats_once_in_each_period(hosts: Hosts) ->
         beat = (*celery, "beat", "--loglevel", "INFO", "--pidfile", "", "--schedule")
         beats = [hosts.python(*beat, f"schedule-{one}") for one in "ab"]
         hosts.await_work(1)
-        # Whoever comes meanwhile comes again.
+        # Tasks that come meanwhile are tried again.
         worker.said("Retry in")
         hosts.let_go()
         for periods in (1, 2, 3):

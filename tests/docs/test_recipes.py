@@ -134,12 +134,8 @@ def test_fastapi_answers_503_if_no_server_answers(hosts: Hosts, ground: Ground, 
 
 
 def test_celery_runs_a_task_in_one_process(hosts: Hosts, servers: str) -> None:
-    queue = hosts.folder("queue")
-    options = {"data_folder_in": str(queue), "data_folder_out": str(queue), "store_processed": False}
     # Only the log says which task has which result.
-    hosts.write(
-        "celeryconfig.py", f"broker_url = 'filesystem://'\nbroker_transport_options = {options}\ntask_ignore_result = False\n"
-    )
+    hosts.write_celery_config("task_ignore_result = False")
     install(hosts, "Celery", servers)
     words = ("-m", "celery", "-A", "tasks", "worker", "--concurrency", "2", "--without-gossip", "--loglevel", "INFO")
     worker = hosts.python(*words)

@@ -23,8 +23,9 @@ pub(crate) struct Catch {
 const APART: [&str; 6] = ["adapter", "hunt", "main", "mutants", "seeds", "switched"];
 
 /// The machine's modules that can have a seed, and the modules that must be compiled with each.
-const MODULES: [(&str, &[&str]); 15] = [
-    ("name", &["name", "claim", "queue", "drive", "contender", "single", "member", "callers"]),
+const MODULES: [(&str, &[&str]); 16] = [
+    ("name", &["name", "layout", "claim", "queue", "drive", "contender", "single", "member", "callers"]),
+    ("layout", &["layout", "claim", "queue", "contender", "callers"]),
     ("claim", &["claim", "queue", "contender", "callers"]),
     ("queue", &["queue", "contender"]),
     ("drive", &["drive", "contender", "single", "member"]),
@@ -172,7 +173,7 @@ fn write_machine(
 ) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
     let own = format!("crate::{name}::machine::");
-    let mut modules = "pub use crate::machine::{Moment, lasting, protocol, status};\n".to_owned();
+    let mut modules = "pub use crate::machine::{Moment, lasting, pattern, protocol, status};\n".to_owned();
     for (module, _) in MODULES {
         if !is_own(module) {
             let _ = writeln!(modules, "pub use crate::machine::{module};");

@@ -3,6 +3,8 @@
 #ifndef ZKLOCK_CALLS_H
 #define ZKLOCK_CALLS_H
 
+#include <unistd.h>
+
 #include "test.h"
 
 typedef struct {
@@ -144,8 +146,10 @@ static inline handles new_handles(const char *hosts, const char *path) {
     OK(zklock_double_barrier_enter(made.double_barrier, SOON_MS, &made.member));
     made.once = new_once(made.client, below(&made, "-job"));
     for (size_t at = 0; at < sizeof made.runs / sizeof *made.runs; at++) {
-        char name[] = "-job-0";
-        name[5] += (char)at;
+        /* A job runs once, so the next handles, or those of a child, have others. */
+        static _Atomic unsigned jobs;
+        char name[48];
+        snprintf(name, sizeof name, "-job-%ld-%u", (long)getpid(), jobs++);
         zklock_once *job = new_once(made.client, below(&made, name));
         OK(zklock_once_begin(job, SOON_MS, &made.runs[at]));
         zklock_once_free(job);

@@ -128,21 +128,23 @@ impl Entry {
     }
 
     /// Returns the headings of the columns of [`row`](Self::row).
-    pub(crate) fn heads() -> Vec<String> {
-        ["", "IDENTITY", "AGE", "KIND", "DIALECT", "SESSION", "TOKEN", "NAME"].map(str::to_owned).to_vec()
+    pub(crate) fn heads(is_long: bool) -> Vec<String> {
+        let heads = ["", "IDENTITY", "AGE", "KIND", "SESSION", "TOKEN", "DIALECT", "NAME"].map(str::to_owned);
+        heads[..columns_of(is_long)].to_vec()
     }
 
-    pub(crate) fn row(&self) -> Vec<String> {
-        vec![
+    pub(crate) fn row(&self, is_long: bool) -> Vec<String> {
+        let cells = [
             self.state().to_owned(),
             harmless(&self.identity),
             duration::short(self.age()),
             self.kind.to_owned(),
-            self.dialect.clone(),
             self.session.clone(),
             self.token.to_string(),
+            self.dialect.clone(),
             harmless(&self.name),
-        ]
+        ];
+        cells[..columns_of(is_long)].to_vec()
     }
 
     /// Describes it in a sentence, by its identity and age.
@@ -154,6 +156,11 @@ impl Entry {
             duration::short(self.age())
         )
     }
+}
+
+/// Returns how many columns are shown. Those of a short list fit into 80 characters, unless an identity is long.
+fn columns_of(is_long: bool) -> usize {
+    if is_long { 8 } else { 6 }
 }
 
 /// Returns the kind of lock that it wants, in a word. Its role would not do: the role of a mutex is "exclusive", which is

@@ -44,7 +44,7 @@ pub(crate) struct Evict {
     #[command(flatten)]
     subject: Subject,
 
-    /// The contender, as `zklock ls` shows it: its NAME, or its IDENTITY if that is the only one
+    /// The contender, as `zklock ls --long` shows it: its NAME, or its IDENTITY if that is the only one
     name: String,
 
     #[command(flatten)]

@@ -22,6 +22,10 @@ pub(crate) struct Ls {
     #[command(flatten)]
     subject: Subject,
 
+    /// Also show the dialect of each contender, and the name of its node
+    #[arg(short, long, conflicts_with = "json")]
+    long: bool,
+
     /// Write JSON: an array of contenders, and with --watch one for each change
     #[arg(long)]
     json: bool,
@@ -53,7 +57,10 @@ impl Ls {
         if entries.is_empty() {
             return format!("nobody holds {path} or waits for it\n", path = self.subject.path);
         }
-        let rows: Vec<_> = [Entry::heads()].into_iter().chain(entries.iter().map(Entry::row)).collect();
+        let rows: Vec<_> = [Entry::heads(self.long)]
+            .into_iter()
+            .chain(entries.iter().map(|entry| entry.row(self.long)))
+            .collect();
         columns(&rows)
     }
 

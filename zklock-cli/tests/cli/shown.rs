@@ -14,7 +14,7 @@ pub(crate) fn contender(name: &str, kind: &str, lock: &str) -> Process {
 }
 
 fn ls(path: &str) -> String {
-    let ended = output(zklock_there().args(["ls", path]));
+    let ended = output(zklock_there().args(["ls", "--long", path]));
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
     plain(&ended.out)
 }
@@ -31,11 +31,14 @@ fn ls_shows_the_holder_and_the_waiters_in_order() {
     operator.wait_for_children(&path, 3, SOON);
     assert_eq!(
         ls(&path),
-        "IDENTITY AGE KIND DIALECT SESSION TOKEN NAME\n\
-         holds db7/1 TIME read curator SESSION NUMBER NAME\n\
-         waits db8/2 TIME write curator SESSION NUMBER NAME\n\
-         waits db9/3 TIME read curator SESSION NUMBER NAME"
+        "IDENTITY AGE KIND SESSION TOKEN DIALECT NAME\n\
+         holds db7/1 TIME read SESSION NUMBER curator NAME\n\
+         waits db8/2 TIME write SESSION NUMBER curator NAME\n\
+         waits db9/3 TIME read SESSION NUMBER curator NAME"
     );
+    let short = output(zklock_there().args(["ls", &path])).out;
+    assert_eq!(plain(short.lines().nth(1).unwrap()), "holds db7/1 TIME read SESSION NUMBER");
+    assert!(short.lines().all(|line| line.len() <= 80), "{short}");
     drop((holder, first, second));
 }
 
@@ -50,13 +53,13 @@ fn ls_finds_semaphores_and_exclusive_locks() {
     assert_eq!(
         lines,
         [
-            "holds a TIME semaphore curator SESSION NUMBER NAME",
-            "holds b TIME semaphore curator SESSION NUMBER NAME"
+            "holds a TIME semaphore SESSION NUMBER curator NAME",
+            "holds b TIME semaphore SESSION NUMBER curator NAME"
         ]
     );
     let holder = contender("c", "--exclusive", &exclusive);
     holder.line();
-    assert_eq!(ls(&exclusive).lines().nth(1), Some("holds c TIME exclusive curator SESSION NUMBER lock"));
+    assert_eq!(ls(&exclusive).lines().nth(1), Some("holds c TIME exclusive SESSION NUMBER curator lock"));
     drop((holders, holder));
 }
 
@@ -67,7 +70,7 @@ fn ls_tells_mutexes_and_elections_from_exclusive_locks() {
         let holder = contender("db7/1", kind, &path);
         holder.line();
         let line = ls(&path).lines().nth(1).unwrap_or_default().to_owned();
-        assert!(line.starts_with(&format!("holds db7/1 TIME {name} curator ")), "{line}");
+        assert!(line.starts_with(&format!("holds db7/1 TIME {name} SESSION NUMBER curator ")), "{line}");
         let found = output(zklock_there().args(["ls", "--json", &path])).out;
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
         assert_eq!(found[0]["kind"], name);
