@@ -167,4 +167,7 @@ async fn the_systems_authorities_and_what_is_secret_may_come_from_the_environmen
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
     let list = ANN.operator_at(&strict().connect_string()).await.acl("/tls-environment").await;
     assert!(list.contains(&ANN.may_all()), "{list:?}");
+    // `creator-all` gives each of the client's users all rights, and its certificate is one.
+    let of_certificate = list.iter().filter(|acl| acl.scheme() == "x509");
+    assert_eq!((of_certificate.count(), list.len()), (1, 2), "{list:?}");
 }
