@@ -68,8 +68,9 @@ def post(address: str, path: str) -> Answer:
 class Fastapi:
     """An application on several hosts."""
 
-    def __init__(self, hosts: Hosts, servers: str) -> None:
-        install(hosts, "FastAPI", servers)
+    def __init__(self, hosts: Hosts, servers: str, connect_timeout: int = 60) -> None:
+        # A busy machine may take longer than users want to wait.
+        install(hosts, "FastAPI", servers, ("connect_timeout=2", f"connect_timeout={connect_timeout}, try_timeout=60"))
         hosts.write("reports.py", ASYNC_REPORTS)
         self._hosts = hosts
         self._pool = concurrent.futures.ThreadPoolExecutor()
@@ -124,7 +125,7 @@ def test_fastapi_answers_503_if_the_lock_was_lost(hosts: Hosts, servers: str, gr
 def test_fastapi_answers_503_if_no_server_answers(hosts: Hosts, ground: Ground, chroot: str) -> None:
     proxy = ground.proxy()
     proxy("refuse", "on")
-    application = Fastapi(hosts, proxy.hosts + chroot)
+    application = Fastapi(hosts, proxy.hosts + chroot, connect_timeout=5)
     _, here = application.start()
     answer = post(here, "/reports/sales")
     assert answer.status == 503 and "does not answer" in answer.body["detail"]
