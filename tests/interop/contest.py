@@ -172,10 +172,9 @@ class Contest:
         return {child for child in self._ground.children(self.directory) if child.startswith(self._beginning)}
 
     def _happens(self, event: typing.Callable[[], bool]) -> bool:
-        """Waits for an event. Returns whether it happens before the contest is over."""
-        latest = time.monotonic() + PATIENCE
+        """Waits for an event. Returns whether it happens before the register ends the contest, as it does if a peer waits for too long."""
         while not (happened := event()) and not self.register.over.wait(0.02):
-            assert time.monotonic() < latest, f"it does not happen\n{self.said()}"
+            pass
         return happened
 
     def finish(self, within: float) -> None:

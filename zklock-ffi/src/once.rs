@@ -167,7 +167,7 @@ fn chosen(number: i32) -> Result<AfterFailure, Failure> {
     }
 }
 
-/// What is said in place of a run.
+/// The status and message if nothing is left to do in this period.
 fn over(path: &str, last: &Record) -> Failure {
     let message =
         format!("the job {path} has run in this period, and is {}, by {}", last.outcome, last.identity);

@@ -285,8 +285,8 @@ async fn survey(client: &Client, directory: &str) -> Result<Outcome, Error> {
     Ok(Outcome::Surveyed(nodes))
 }
 
-/// Finds the children with the same mark in their data as these. Anybody may see who owns a node, so only nodes of this session are read, and
-/// what others do not let us read does not matter.
+/// Finds the children whose data have the same mark as these. Every client may see who owns a node. So only nodes of this session
+/// are read, and the access lists of other nodes do not matter.
 async fn marked(client: &Client, directory: &str, prefix: &str, marked: &[u8]) -> Result<Outcome, Error> {
     let mut names = match client.list_children(directory).await {
         Ok(names) => names,
