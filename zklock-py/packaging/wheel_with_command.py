@@ -6,7 +6,8 @@ would do without this file, but not as well: `zklock run` starts itself again as
 there within milliseconds, with one small process for each.
 
 maturin puts what is in a folder of a certain name into the wheel. So the program is compiled, laid there for as long as maturin
-runs, and taken away again. A source distribution gets the sources of the program.
+runs, and taken away again. So are the licences and the bill of materials, for maturin's own has not what the program brings. A
+source distribution gets the sources of the program.
 """
 
 from __future__ import annotations
@@ -24,24 +25,28 @@ import tarfile
 import typing
 
 import maturin
+import third_party
 from maturin import get_requires_for_build_editable as get_requires_for_build_editable
 from maturin import get_requires_for_build_sdist as get_requires_for_build_sdist
 from maturin import get_requires_for_build_wheel as get_requires_for_build_wheel
-from maturin import prepare_metadata_for_build_editable as prepare_metadata_for_build_editable
-from maturin import prepare_metadata_for_build_wheel as prepare_metadata_for_build_wheel
 
 # Where a frontend calls a backend: the folder of pyproject.toml.
 PROJECT = pathlib.Path.cwd()
 # Named as the extension module is: maturin looks for it.
 DATA = PROJECT / "zklock._zklock.data"
 CRATE = "zklock-cli"
+# What maturin looks for by pyproject.toml.
+THIRD_PARTY = (PROJECT / "THIRD-PARTY.txt", PROJECT / "zklock-py.cdx.json")
 
 Settings = typing.Optional[typing.Mapping[str, typing.Any]]
 
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
+    words = maturin.get_maturin_pep517_args(config_settings)
+    # Packed as tightly as the format allows.
+    packed = {"maturin.build-args": words if "--compression-level" in words else [*words, "--compression-level", "9"]}
     with command_in_place(config_settings):
-        return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+        return maturin.build_wheel(wheel_directory, packed, metadata_directory)
 
 
 def build_editable(wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None) -> str:
@@ -49,9 +54,17 @@ def build_editable(wheel_directory: str, config_settings: Settings = None, metad
         return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
 
 
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: Settings = None) -> str:
+    with third_party_in_place(config_settings):
+        return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+
+
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
-    # Left by a build of a wheel that was killed, it would go along.
-    shutil.rmtree(DATA, ignore_errors=True)
+    # Left by a build of a wheel that was killed, they would go along.
+    remove()
     name = maturin.build_sdist(sdist_directory, config_settings)
     add_sources(pathlib.Path(sdist_directory, name))
     return name
@@ -62,14 +75,28 @@ def command_in_place(config_settings: Settings) -> typing.Iterator[None]:
     # pip shows this with -v alone. Writing to /dev/tty would spoil pip's own line there, and still say nothing in the log of a job.
     print("Compiling the extension module and the command zklock: this takes several minutes", flush=True)
     program = compiled(maturin.get_maturin_pep517_args(config_settings))
-    # One that was left by a build that was killed.
-    shutil.rmtree(DATA, ignore_errors=True)
-    try:
+    with third_party_in_place(config_settings):
         (DATA / "scripts").mkdir(parents=True)
         shutil.copy2(program, DATA / "scripts" / "zklock")
         yield
+
+
+@contextlib.contextmanager
+def third_party_in_place(config_settings: Settings) -> typing.Iterator[None]:
+    # What was left by a build that was killed.
+    remove()
+    try:
+        target = options(maturin.get_maturin_pep517_args(config_settings)).target
+        third_party.write(PROJECT, ["zklock-py", CRATE], target, maturin._get_env())
+        yield
     finally:
-        shutil.rmtree(DATA, ignore_errors=True)
+        remove()
+
+
+def remove() -> None:
+    shutil.rmtree(DATA, ignore_errors=True)
+    for file in THIRD_PARTY:
+        file.unlink(missing_ok=True)
 
 
 def sources() -> pathlib.Path:
@@ -80,8 +107,8 @@ def sources() -> pathlib.Path:
     return found[0]
 
 
-def compiled(words: typing.Sequence[str]) -> str:
-    """Compiles the program as maturin, with these arguments, compiles the extension module, and returns where it is."""
+def options(words: typing.Sequence[str]) -> argparse.Namespace:
+    """What these arguments of maturin mean for cargo."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--profile", default="release")
     parser.add_argument("--target")
@@ -89,12 +116,17 @@ def compiled(words: typing.Sequence[str]) -> str:
     parser.add_argument("--compatibility", "--manylinux", default="")
     for name in ("--locked", "--frozen", "--offline"):
         parser.add_argument(name, dest="cargo", action="append_const", const=name, default=[])
-    asked, _ = parser.parse_known_args(words)
+    return parser.parse_known_args(words)[0]
+
+
+def compiled(words: typing.Sequence[str]) -> str:
+    """Compiles the program as maturin, with these arguments, compiles the extension module, and returns where it is."""
+    asked = options(words)
     target, cargo = asked.target, ["cargo", "build"]
     if asked.zig:
         # Linked with a C library that is no newer than the wheel says.
         cargo = ["cargo-zigbuild", "build"]
-        target = f"{target or host()}.{c_library(asked.compatibility)}"
+        target = f"{target or third_party.host(maturin._get_env())}.{c_library(asked.compatibility)}"
     command = [*cargo, "--manifest-path", str(sources() / "Cargo.toml"), *asked.cargo]
     # The extension module is named for its features: with the same ones, zklock-core and all that it needs are compiled once.
     command += ["--package", CRATE, "--package", "zklock-py", "--bin", "zklock"]
@@ -108,11 +140,6 @@ def compiled(words: typing.Sequence[str]) -> str:
     messages = (json.loads(line) for line in result.stdout.splitlines())
     (program,) = (message["executable"] for message in messages if message.get("executable"))
     return program
-
-
-def host() -> str:
-    said = subprocess.run(["rustc", "-vV"], stdout=subprocess.PIPE, env=maturin._get_env(), check=True, text=True)
-    return re.search("^host: (.*)$", said.stdout, re.MULTILINE)[1]
 
 
 def c_library(compatibility: str) -> str:
@@ -138,8 +165,9 @@ def add_sources(distribution: pathlib.Path) -> None:
                 if count != 1:
                     sys.exit("the workspace of the source distribution is not as expected")
             add(new, member, member.name, text)
-        this = pathlib.Path(__file__)
-        add(new, like, f"{top}/{this.parent.name}/{this.name}", this.read_bytes())
+        this = pathlib.Path(__file__).parent
+        for file in sorted(this.glob("*.py")):
+            add(new, like, f"{top}/{this.name}/{file.name}", file.read_bytes())
         crate = sources()
         manifest = (crate / "Cargo.toml").read_text()
         # The tests stay behind, and Cargo would look for what they need.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
 import os
 import pathlib
 import signal
@@ -24,6 +26,15 @@ def command(*words: str) -> subprocess.Popen[str]:
 def test_it_is_of_the_version_of_the_wheel() -> None:
     said, errors = command("--version").communicate(timeout=SOON)
     assert (said, errors) == (f"zklock {zklock.__version__}\n", "")
+
+
+def test_the_bill_and_the_licences_are_of_all_that_the_module_and_the_command_bring() -> None:
+    files = {file.name: file.read_text() for file in importlib.metadata.files("zklock-py") or () if ".dist-info" in str(file)}
+    parts = {part["name"] for part in json.loads(files["zklock-py.cdx.json"])["components"]}
+    # Of the module alone, of the command alone, of both.
+    assert {"pyo3", "clap", "aws-lc-sys", "rustls", "tokio"} <= parts
+    named = {line.split()[0] for line in files["THIRD-PARTY.txt"].splitlines() if line.endswith(")")}
+    assert parts <= named, parts - named
 
 
 def test_it_runs_a_job_under_a_lock_that_python_sees(hosts: str, path: str) -> None:
