@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use serde::{Deserialize, Serialize};
+use zklock_core::face::times;
 use zklock_core::{Access, Client, ClientOptions, Credentials, ErrorKind, PassPhrase, Tls};
 
 use crate::duration;
@@ -215,8 +216,8 @@ impl Connection {
             options = options.connect_timeout(timeout);
         }
         if let Some(told_within) = self.told_within {
-            // With more, a lease has at times so little left that a command gets TERM.
-            let latest = self.session_timeout.unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT) / 5;
+            let timeout = self.session_timeout.unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
+            let latest = times::RAREST_OF_RUN.of(timeout);
             if told_within > latest {
                 let (given, latest) = (duration::short(told_within), duration::short(latest));
                 let message =

@@ -4,6 +4,7 @@
 pub use crate::base::duration::parse_duration;
 pub use crate::base::sockets::above_streams;
 pub use crate::hold::{loss::Loss, wanted::Wanted};
+pub use crate::machine::{lease::longest, times};
 pub use crate::session::guardian::command as guardian_command;
 pub use crate::threads::{
     descriptors::Opened,

@@ -8,6 +8,7 @@ mod server;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
+use zklock_core::face::{longest, times};
 use zklock_core::{Client, ClientOptions, ErrorKind, Hold};
 
 use crate::connect::{Connection, Source, options_for};
@@ -184,10 +185,10 @@ fn session_timeout(client: &Client, asked: Option<Duration>) -> Vec<Finding> {
     vec![granted_timeout(granted, asked), without_servers(granted)]
 }
 
-/// Says how long holds and jobs survive without servers. The last heartbeat before may be a twelfth of the timeout old, and a
+/// Says how long holds and jobs survive without servers. The last heartbeat before may be due, and a
 /// job that gets TERM may take all the time that it can be given.
 fn without_servers(timeout: Duration) -> Finding {
-    let hold = (timeout / 2).saturating_sub(timeout / 50 + timeout / 12);
+    let hold = longest(timeout).saturating_sub(times::BEAT.of(timeout));
     let job = hold.saturating_sub(Limits::new(Duration::MAX, timeout).least_lease());
     let (hold, job) = (duration::short(hold), duration::short(job));
     Finding::good(

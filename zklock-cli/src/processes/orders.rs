@@ -10,6 +10,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zklock_core::SessionKey;
+use zklock_core::face::times;
 
 use crate::connect::Connection;
 use crate::processes::clock::Moment;
@@ -74,14 +75,11 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Makes the limits for a session of this timeout.
-    ///
-    /// A lease in good health runs for a fifth of the timeout at least, right after a grant, and for more than two fifths
-    /// later. The job gets no TERM before less than a seventh is left, and so never without trouble.
     pub(crate) fn new(grace: Duration, session_timeout: Duration) -> Self {
         Self {
             grace,
-            lease_grace: grace.min(session_timeout / 10),
-            margin: Duration::from_millis(100).min(session_timeout / 25),
+            lease_grace: grace.min(times::TERM.of(session_timeout)),
+            margin: Duration::from_millis(100).min(times::KILL.of(session_timeout)),
         }
     }
 

@@ -29,7 +29,7 @@
 //! the sending of a write which had been answered T/4 before another one was sent, which had been answered when the beat was
 //! sent. So it was sent up to 2d + T/4 + 2b before the beat, and the lease runs for T from there, less a fiftieth. The answer
 //! comes after d, and must last until the next, which comes b later: 3d + T/4 + 3b ≤ T − T/50. With b = T/24, that is so for
-//! [any d up to T/5](reply_within). More beats would be of little use: with as many as there could be, d must still be less
+//! [any d up to T/5](times::BEARABLE). More beats would be of little use: with as many as there could be, d must still be less
 //! than 0.244 T. The three answers are those to three writes that must be sent one after the other, and T/4 is how seldom
 //! followers may hear from their leader.
 //!
@@ -63,19 +63,14 @@ mod watching;
 pub use proof::{Check, HeldNode, HoldId, Proof};
 pub use watching::{Seen, ToWatch};
 
-use crate::Moment;
 use crate::lease::{Lease, Share};
 use crate::status::LossReason;
+use crate::{Moment, times};
 use lapses::Lapses;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use watching::{Proving, Watching};
-
-/// Returns how late every answer may be for holds to last: a fifth of the session timeout.
-pub const fn reply_within(timeout: Duration) -> Duration {
-    Duration::from_nanos(timeout.as_nanos() as u64 / 5)
-}
 
 /// The most bytes of paths in one request: a quarter of what servers take by default.
 const BYTES_AT_MOST: usize = 256 * 1024;
@@ -220,7 +215,7 @@ impl Keeper {
     /// then this does, too.
     pub fn told_within(&self) -> Duration {
         let timeout = self.lease.timeout();
-        self.told_within.clamp(timeout / 10, timeout / 3)
+        self.told_within.clamp(times::HEARTBEAT.of(timeout), times::RAREST.of(timeout))
     }
 
     /// Returns the lease of the session.
@@ -233,7 +228,7 @@ impl Keeper {
     /// late that no hold lasts, it may be granted for as long as it lasts.
     pub fn lease_to_grant(&self, late: Duration, now: Moment) -> Moment {
         let timeout = self.lease.timeout();
-        let may_lapse = late > timeout / 20 && late <= reply_within(timeout);
+        let may_lapse = late > times::RISKY.of(timeout) && late <= times::BEARABLE.of(timeout);
         let then = || self.under_way.iter().copied().chain([now]);
         let waits = self.has_heartbeat && may_lapse && !self.lease.can_be_kept(late, then());
         if waits { now } else { self.lease.until() }
@@ -285,9 +280,7 @@ impl Keeper {
         self.remove(hold);
     }
 
-    /// An attempt goes on waiting for the answer to what it sent at `sent`, which has not come within a twenty-fourth of the session
-    /// timeout.
-    /// Pass on the end of that with [`handle_awaited`](Self::handle_awaited).
+    /// An attempt goes on waiting for the answer to what it sent at `sent`, which is [late](times::CLOSE). Pass on the end of that with [`handle_awaited`](Self::handle_awaited).
     pub fn handle_awaiting(&mut self, sent: Moment) {
         self.awaiting += 1;
         self.awaited = self.awaited.max(sent);
@@ -335,7 +328,7 @@ impl Keeper {
             self.under_way.remove(&proof.sent);
             self.note_late(now.since(proof.sent), now);
             if !matches!(check, Check::Answered { .. }) {
-                self.earliest = now + self.lease.heartbeat() / 4;
+                self.earliest = now + times::AGAIN.of(self.lease.timeout());
             }
         }
         match check {
@@ -419,16 +412,17 @@ impl Keeper {
     /// timers are late, and sooner still while the lease is short.
     fn beat_after(&self, sent: Moment) -> Moment {
         let timeout = self.lease.timeout();
+        let seldom = times::SELDOM.of(timeout);
         // How far apart beats may be, by how late answers are.
         let rarest = match self.late {
-            late if late <= timeout / 40 => timeout,
-            late if late <= timeout / 10 => timeout / 6,
-            _ => timeout / 12,
+            late if late <= times::PROMPT.of(timeout) => timeout,
+            late if late <= times::SLOW.of(timeout) => seldom,
+            _ => times::BEAT.of(timeout),
         };
-        let usual = rarest.min(self.told_within() * 5 / 6);
-        // If beats are rarer, less than a quarter is always left at last.
-        let reserve = if usual > timeout / 6 { timeout / 7 } else { timeout / 4 };
-        sent + self.lease.until().before(reserve).since(sent).clamp(timeout / 24, usual)
+        let usual = rarest.min(times::SOONER.of(self.told_within()));
+        let reserve = if usual > seldom { times::RESERVE_IF_RARE } else { times::RESERVE };
+        let soon = self.lease.until().before(reserve.of(timeout)).since(sent);
+        sent + soon.clamp(times::CLOSE.of(timeout), usual)
     }
 
     /// A quick answer does not show that the next one will be quick, too.
@@ -443,7 +437,7 @@ impl Keeper {
         let (Some(first), Some(last)) = (self.under_way.first(), self.under_way.last()) else {
             return Moment::default();
         };
-        let short = self.lease.timeout() / 24;
+        let short = times::CLOSE.of(self.lease.timeout());
         self.beat_after(*last).min((*last + short).max(*first + short * 2))
     }
 

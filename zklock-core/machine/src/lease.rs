@@ -57,7 +57,7 @@
 //! is elected later begins with the timeout from the session's creation, and a connection that was given
 //! up may have bytes still on their way, for which its server touches the session with the old timeout.
 
-use super::Moment;
+use super::{Moment, times};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -101,14 +101,9 @@ struct Write {
     acknowledged: Moment,
 }
 
-/// A fiftieth is for two clocks that do not run equally fast.
-fn clocks(timeout: Duration) -> Duration {
-    timeout / 50
-}
-
 /// Returns how long a lease is at most, with this session timeout.
 pub fn longest(timeout: Duration) -> Duration {
-    timeout / 2 - clocks(timeout)
+    times::LEASE.of(timeout) - times::CLOCKS.of(timeout)
 }
 
 impl Lease {
@@ -127,9 +122,9 @@ impl Lease {
         self.timeout
     }
 
-    /// Returns how long a holder may be without news of its own node: a tenth of the timeout.
+    /// Returns how long a holder may be without news of its own node.
     pub fn heartbeat(&self) -> Duration {
-        self.timeout / 10
+        times::HEARTBEAT.of(self.timeout)
     }
 
     /// Returns the moment up to which the session is proven to be alive. It never becomes an earlier one, unless a
@@ -149,8 +144,8 @@ impl Lease {
     /// What one write proves, counted from its sending, ends before what the next one will prove is known, if the two are too
     /// far apart. The opening of the session counts as a write.
     pub fn can_be_kept(&self, late: Duration, then: impl Iterator<Item = Moment>) -> bool {
-        let lasts = self.timeout - self.timeout / 50;
-        let known = late * 3 + self.timeout / 4 + self.timeout / 24;
+        let lasts = self.timeout - times::CLOCKS.of(self.timeout);
+        let known = late * 3 + times::PING.of(self.timeout) + times::CLOSE.of(self.timeout);
         let sent = std::iter::once(self.opened).chain(self.writes.iter().map(|write| write.sent)).chain(then);
         let sent: Vec<_> = sent.filter(|sent| *sent + lasts >= self.until()).collect();
         sent.windows(2).all(|pair| pair[1].since(pair[0]) + known <= lasts)
@@ -170,7 +165,7 @@ impl Lease {
     /// Whether a server that grants this timeout grants too little: less than half of what another one granted. Then
     /// earlier claims may be too long.
     pub fn is_too_short(&self, timeout: Duration) -> bool {
-        timeout < self.timeout / 2
+        timeout < times::LEASE.of(self.timeout)
     }
 
     /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`; it is `now`.
@@ -180,7 +175,7 @@ impl Lease {
     pub fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
         if timeout < self.timeout {
             if self.is_too_short(timeout) {
-                self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));
+                self.claimed = self.claimed.min((sent + timeout).before(times::CLOCKS.of(timeout)));
             }
             self.timeout = timeout;
         }
@@ -201,11 +196,11 @@ impl Lease {
             self.gaps += 1;
         }
         let mut proven = self.opened + self.timeout;
+        let ping = times::PING.of(self.timeout);
         if let Some(before) = self.latest_acknowledged_by(sent, Duration::ZERO) {
-            if before >= self.answered + self.timeout / 4 * 3 {
-                proven = proven.max(before + self.timeout / 4);
+            if before >= self.answered + times::PINGED.of(self.timeout) {
+                proven = proven.max(before + ping);
             }
-            let ping = self.timeout / 4;
             if let Some(known) = self.latest_acknowledged_by(before, ping) {
                 proven = proven.max(known + self.timeout);
             }
@@ -216,8 +211,8 @@ impl Lease {
 
     /// The session is proven to live until `proven`, by a write that was sent at `sent`.
     fn claim(&mut self, sent: Moment, proven: Moment) {
-        let claimed = proven.min(sent + self.timeout / 2);
-        self.claimed = self.claimed.max(claimed.before(clocks(self.timeout)));
+        let claimed = proven.min(sent + times::LEASE.of(self.timeout));
+        self.claimed = self.claimed.max(claimed.before(times::CLOCKS.of(self.timeout)));
     }
 
     /// Returns when the latest write that had been acknowledged this long before `moment` was sent.
@@ -228,7 +223,8 @@ impl Lease {
 
     /// An older write in place of a newer one proves less, never more. So not all are kept.
     fn remember(&mut self, write: Write) {
-        let crowded = self.writes.back().is_some_and(|last| write.sent < last.sent + self.timeout / 64);
+        let apart = times::REMEMBERED.of(self.timeout);
+        let crowded = self.writes.back().is_some_and(|last| write.sent < last.sent + apart);
         if !crowded {
             self.writes.push_back(write);
         }

@@ -32,6 +32,7 @@
 //    lasting    which children are no contenders although their names end with a number
 //    name       the names of the children of a lock's node, and their order
 //    pattern    how the contenders of a home-made lock are named
+//    times      the parts of the session timeout, and why they are what they are
 //    protocol   the language between a machine and its driver
 //    lib        moments in time
 // ```
@@ -76,6 +77,7 @@ pub(crate) mod readiness;
 pub(crate) mod retry;
 pub mod single;
 pub mod status;
+pub mod times;
 pub mod turns;
 
 use std::fmt;

@@ -8,6 +8,7 @@ use crate::connect::level::ServerLevel;
 use crate::connect::path::{Hosts, check_path};
 #[cfg(feature = "tls")]
 use crate::connect::tls::{PassedOn, Tls};
+use crate::machine::times;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -466,7 +467,8 @@ impl ClientOptions {
             let message = "a connect timeout of zero leaves no time to connect: choose one such as 10 s";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        let (soonest, latest) = (self.session_timeout / 10, self.session_timeout / 3);
+        let (soonest, latest) =
+            (times::HEARTBEAT.of(self.session_timeout), times::RAREST.of(self.session_timeout));
         if let Some(told) = self.told_within.filter(|told| !(soonest..=latest).contains(told)) {
             let shown = Duration::from_millis(latest.as_millis() as u64);
             let message = format!(

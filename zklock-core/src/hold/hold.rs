@@ -15,6 +15,7 @@ use crate::hold::wanted::Wanted;
 use crate::machine::callers::ReleaseOutcome;
 use crate::machine::lease::longest;
 use crate::machine::status::Status;
+use crate::machine::times;
 use crate::session::ask::MOMENT;
 use crate::session::ensemble_id;
 use crate::zookeeper::ensemble::NodeData;
@@ -24,8 +25,6 @@ use std::time::Duration;
 use tokio::sync::watch;
 use zklock_machine::listed;
 
-/// The part of the session timeout by which the lease must outlast what is about to begin: it takes time to begin.
-const MARGIN: u32 = 100;
 /// The least time that a read is given, however short the session timeout.
 const READ_AT_LEAST: Duration = Duration::from_secs(2);
 
@@ -237,7 +236,7 @@ impl Hold {
     /// ```
     pub fn ensure(&self, needs: Duration) -> Result<(), Error> {
         let (valid_for, timeout) = (self.valid_for(), self.grant.session().timeout());
-        let needs = needs.saturating_add(timeout / MARGIN);
+        let needs = needs.saturating_add(times::MARGIN.of(timeout));
         if valid_for >= needs {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use crate::base::clock;
 use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::connect::options::ClientOptions;
+use crate::machine::times;
 use crate::session::nodes::SessionNodes;
 use crate::session::refusals::Refusals;
 use crate::session::session::Session;
@@ -107,7 +108,7 @@ impl Attachment {
                 Self::Connected(connection, ended) => {
                     let info = connection.session();
                     drop(connection);
-                    let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
+                    let bound = times::ATTACH.of(session.timeout()).max(ATTACH_AT_LEAST);
                     if clock::timeout(bound, ended).await.map(SessionNodes::after) == Ok(SessionNodes::Gone) {
                         return SessionNodes::Gone;
                     }
@@ -136,10 +137,10 @@ async fn attached(
     let since = clock::now();
     let mut patience = 1;
     loop {
-        if clock::now().since(since) > session.timeout() * 2 {
+        if clock::now().since(since) > times::ABANDONED.of(session.timeout()) {
             return Err(SessionNodes::Abandoned);
         }
-        let bound = (session.timeout() / 4 * patience).max(ATTACH_AT_LEAST);
+        let bound = (times::ATTACH.of(session.timeout()) * patience).max(ATTACH_AT_LEAST);
         let attach = attach(&options, &session, info.clone(), turn);
         let problem = match clock::timeout(bound, attach).await {
             Ok(Ok(Attached { ensemble, sent })) => {

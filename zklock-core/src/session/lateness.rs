@@ -2,7 +2,7 @@
 
 use crate::base::clock;
 use crate::machine::Moment;
-use crate::machine::keeper::reply_within;
+use crate::machine::times;
 use std::fmt;
 use std::time::Duration;
 
@@ -28,16 +28,11 @@ impl Answered {
     }
 }
 
-/// Returns how long an answer may take without being late: as long as beats are apart if they are close.
-pub(super) fn late_after(timeout: Duration) -> Duration {
-    timeout / 24
-}
-
 /// The end of a sentence that says what did not happen in time.
 impl fmt::Display for Lateness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { took, timeout } = *self;
-        let (shown, within) = (Duration::from_millis(took.as_millis() as u64), reply_within(timeout));
+        let (shown, within) = (Duration::from_millis(took.as_millis() as u64), times::BEARABLE.of(timeout));
         write!(f, "the servers' replies take {shown:?}")?;
         if took > within {
             write!(
@@ -59,8 +54,8 @@ mod tests {
     fn replies_within_what_holds_can_bear_are_no_reason_for_another_timeout() {
         let timeout = Duration::from_secs(10);
         let text = |took| Lateness { took, timeout }.to_string();
-        assert!(text(reply_within(timeout)).ends_with("wait longer"));
-        let more = text(reply_within(timeout) + Duration::from_millis(1));
+        assert!(text(times::BEARABLE.of(timeout)).ends_with("wait longer"));
+        let more = text(times::BEARABLE.of(timeout) + Duration::from_millis(1));
         assert!(more.contains("must come within 2s: use a longer session timeout"), "{more}");
     }
 }

@@ -21,8 +21,9 @@ use crate::machine::marks::Listing;
 use crate::machine::name::{SINGLE_NAME, mark_of_companion};
 use crate::machine::protocol::{Node, Now, Operation, Outcome, Refusal, WatchEvent};
 use crate::machine::status::Status;
+use crate::machine::times;
 use crate::session::attempt_marks::AttemptMarks;
-use crate::session::lateness::{Answered, Lateness, late_after};
+use crate::session::lateness::{Answered, Lateness};
 use crate::session::nodes::SessionNodes;
 use crate::session::seeing::{Look, Seeing};
 use crate::session::session_key::SessionKey;
@@ -262,7 +263,7 @@ impl Session {
 
     /// Returns how long to wait for a reply.
     fn patience(&self) -> Duration {
-        (self.timeout() / 2).max(REPLY_AT_LEAST)
+        times::PATIENCE.of(self.timeout()).max(REPLY_AT_LEAST)
     }
 
     /// Ends a connection on which a reply fails to come.
@@ -362,7 +363,7 @@ impl Session {
     async fn with_beats(&self, landing: impl Future<Output = Landing>) -> Landing {
         let sent = clock::now();
         let mut landing = pin!(landing);
-        if let Ok(landing) = clock::timeout(late_after(self.timeout()), &mut landing).await {
+        if let Ok(landing) = clock::timeout(times::CLOSE.of(self.timeout()), &mut landing).await {
             return landing;
         }
         let _awaiting = Awaiting::begin(self, sent);
@@ -552,7 +553,7 @@ impl Session {
         let Answered { at, took } = lock_ignoring_poison(&self.state).answered?;
         let timeout = self.timeout();
         let answers = self.is_connected() && clock::now().since(at) < self.patience();
-        (answers && took >= late_after(timeout)).then_some(Lateness { took, timeout })
+        (answers && took >= times::CLOSE.of(timeout)).then_some(Lateness { took, timeout })
     }
 
     // Its attempts, and nodes of the session that none of them knows. See `machine::marks`.

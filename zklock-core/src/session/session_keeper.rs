@@ -8,6 +8,7 @@ use crate::base::stats::Counters;
 use crate::connect::options::ClientOptions;
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
+use crate::machine::times;
 use crate::session::attachment::{Attachment, GOOD_BYE};
 use crate::session::diagnose;
 use crate::session::heartbeat;
@@ -176,14 +177,14 @@ impl SessionKeeper {
             return Ok(Some(opened));
         }
         // If that cannot be found out now, the first acquire will report it.
-        let has_root = clock::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
+        let has_root = clock::timeout(times::PATIENCE.of(opened.timeout), opened.ensemble.has_root()).await;
         if has_root != Ok(Some(false)) {
             return Ok(Some(opened));
         }
         if !self.options.create_chroot {
             return Ok(None);
         }
-        match clock::timeout(opened.timeout / 2, opened.ensemble.create_root()).await {
+        match clock::timeout(times::PATIENCE.of(opened.timeout), opened.ensemble.create_root()).await {
             Ok(Ok(true)) => Ok(Some(opened)),
             Ok(Err(why)) => Err(Failure::Refused(why)),
             Ok(Ok(false)) | Err(_) => {

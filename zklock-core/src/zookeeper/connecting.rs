@@ -15,7 +15,7 @@ use crate::base::sockets;
 use crate::connect::level::{ServerLevel, refuses_in_silence};
 use crate::connect::options::{ClientOptions, SHORTEST_SESSION_TIMEOUT};
 use crate::connect::path::{Hosts, written};
-use crate::machine::Moment;
+use crate::machine::{Moment, times};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -283,7 +283,7 @@ async fn asked_for_version(options: &ClientOptions, stream: TcpStream) -> String
     let is_asked = is_asked && options.tls.is_none();
     let mut answer = Vec::new();
     if is_asked {
-        let bound = (options.session_timeout.min(options.connect_timeout) / 4).min(ANSWER);
+        let bound = times::ATTACH.of(options.session_timeout.min(options.connect_timeout)).min(ANSWER);
         let _ = clock::timeout(bound, asked(&stream, &mut answer)).await;
         tracing::debug!(answer = %String::from_utf8_lossy(&answer).trim_end(), "the server was asked for its version");
     }

@@ -8,6 +8,8 @@ use crate::connect::credentials::{self, Credentials, Logins};
 use crate::connect::options::ClientOptions;
 #[cfg(feature = "tls")]
 use crate::connect::tls::Tls;
+#[cfg(feature = "kerberos")]
+use crate::machine::times;
 use zookeeper_client::{Client, Connector, SaslOptions};
 
 /// A connector to this host with the current credentials, or why they cannot be had.
@@ -24,7 +26,7 @@ pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Co
         let host = kerberos.host(name_of(host)).to_owned();
         let login = SaslOptions::gssapi().with_username(kerberos.service.clone()).with_hostname(host.clone());
         connector = connector.with_sasl(login);
-        let bound = options.session_timeout.min(options.connect_timeout) / 2;
+        let bound = times::PATIENCE.of(options.session_timeout.min(options.connect_timeout));
         kerberos.fetch_ticket(&host, bound).await?;
     }
     if let Some(login) = sasl {

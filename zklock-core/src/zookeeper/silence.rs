@@ -22,6 +22,7 @@ use crate::base::clock;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::machine::Moment;
 use crate::machine::protocol::WatchEvent;
+use crate::machine::times;
 use crate::zookeeper::ensemble::Pending;
 use futures_util::FutureExt;
 use std::collections::HashMap;
@@ -29,9 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use zookeeper_client::OneshotWatcher;
 
-/// How many session timeouts a silence lasts before we doubt it.
-const TIMEOUTS: u32 = 2;
-/// The least such time, however short the session timeout: a question costs the ensemble a write.
+/// The least time before a silence is doubted, however short the session timeout: a question costs the ensemble a write.
 const SHORTEST: Duration = Duration::from_secs(5);
 
 /// How long the watched nodes of one connection have not been asked about.
@@ -102,7 +101,7 @@ impl Watches {
     ) -> WatchEvent {
         // The client must not be kept, or nobody could close its session.
         let timeout = self.serving.client().map_or(Duration::ZERO, |client| client.session_timeout());
-        let longest = (timeout * TIMEOUTS).max(SHORTEST);
+        let longest = times::DOUBTED.of(timeout).max(SHORTEST);
         let soon = longest / 8;
         let since = self.silences.since(&path, clock::now(), longest);
         tokio::select! {

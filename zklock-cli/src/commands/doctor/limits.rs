@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use zklock_core::face::times;
 use zklock_core::{Client, ClientOptions, Error};
 
 use super::finding::Finding;
@@ -32,7 +33,7 @@ impl Limits {
 
     /// Whether this server may grant less than half of what the other does, to some client.
     fn may_halve(self, other: Self) -> bool {
-        let is_half = |own: Duration, others: Duration| own < others / 2;
+        let is_half = |own: Duration, others: Duration| own < times::LEASE.of(others);
         is_half(self.least, other.least) || is_half(self.most, other.most)
     }
 }
@@ -51,8 +52,9 @@ pub(super) fn compare(servers: &[(&str, Limits)]) -> Option<Finding> {
     let advice = "a server that takes a session over from another could end it while its locks are held: give all servers the \
                   same tickTime, minSessionTimeout and maxSessionTimeout in zoo.cfg, and restart them";
     let short = duration::short;
-    let halved =
-        |((_, one), (_, other)): &(&(&str, Limits), &(&str, Limits))| one.granted < other.granted / 2;
+    let halved = |((_, one), (_, other)): &(&(&str, Limits), &(&str, Limits))| {
+        one.granted < times::LEASE.of(other.granted)
+    };
     if let Some(((one, few), (other, many))) = pairs().find(halved) {
         let (few, many) = (short(few.granted), short(many.granted));
         let text = format!("{one} grants {few}, less than half of the {many} that {other} grants");

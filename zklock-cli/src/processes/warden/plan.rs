@@ -209,5 +209,6 @@ mod tests {
             let limits = Limits::new(Duration::from_secs(3600), timeout);
             assert!(limits.least_lease() <= timeout * 14 / 100, "{timeout:?}: {limits:?}");
         }
+        assert_eq!(Limits::new(MS, MS * 2_000).margin, MS * 80, "a twenty-fifth");
     }
 }

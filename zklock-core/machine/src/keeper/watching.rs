@@ -1,8 +1,8 @@
 //! Which holds are named in a check, and which are watched instead.
 
 use super::{HeldNode, HoldId, Keeper, Record};
-use crate::Moment;
 use crate::status::LossReason;
+use crate::{Moment, times};
 
 /// How many holds a check names while others are watched.
 const NAMED_AT_MOST: usize = 8;
@@ -95,7 +95,7 @@ impl Keeper {
         if !due {
             return Vec::new();
         }
-        let beat = self.lease.timeout() / 12;
+        let beat = times::BEAT.of(self.lease.timeout());
         let surplus = (self.named.len() - self.watching.named_at_most).min(ASKED_AT_MOST);
         let is_due = |(proven, _): &&(Moment, HoldId)| now >= *proven + beat;
         let holds: Vec<_> = self.named.iter().take_while(is_due).take(surplus).copied().collect();
@@ -117,7 +117,7 @@ impl Keeper {
             return None;
         }
         let (proven, _) = self.named.first()?;
-        Some((*proven + self.lease.timeout() / 12).max(self.watching.earliest))
+        Some((*proven + times::BEAT.of(self.lease.timeout())).max(self.watching.earliest))
     }
 
     /// Whether more holds are named than a check should name.
@@ -138,7 +138,7 @@ impl Keeper {
                 }
                 Seen::Gone => self.lose(*hold, LossReason::NodeDeleted),
                 Seen::Unknown => {
-                    self.watching.earliest = now + self.lease.heartbeat() / 4;
+                    self.watching.earliest = now + times::AGAIN.of(self.lease.timeout());
                     self.name(*hold);
                 }
             }
