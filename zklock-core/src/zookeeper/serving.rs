@@ -2,8 +2,8 @@
 //!
 //! The library reconnects in this task. It hides a timeout that was negotiated again, waits longer and longer between its
 //! tries, and sends late what nobody waits for any more. So the task is polled here, and dropped in the same poll in which
-//! the connection breaks, because a new connection cannot be made within a poll. Requests not yet sent are then never
-//! sent, and those waiting for a reply learn at once that there is none.
+//! the connection breaks. No new connection is made within that poll: our stand-in for async-net sees to that. Requests not
+//! yet sent are then never sent, and those waiting for a reply learn at once that there is none.
 //!
 //! A watch of the library panics if it is polled after its task is gone. So both are polled under one lock.
 //!
