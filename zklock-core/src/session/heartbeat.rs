@@ -11,11 +11,14 @@ use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::convert::Infallible;
 use std::sync::Arc;
-use tokio::task::unconstrained;
+use tokio::task::{unconstrained, yield_now};
 
 /// The watches on the nodes of holds. A watch stays until it fires, even if its hold has ended: it reports the
 /// deletion.
 type Watches = FuturesUnordered<Pending<(HoldId, WatchEvent)>>;
+
+/// How many events are taken without a turn for others.
+const EVENTS_AT_ONCE: usize = 64;
 
 /// Runs as long as it is polled.
 pub(crate) async fn run(session: Arc<Session>) -> Infallible {
@@ -37,19 +40,20 @@ pub(crate) async fn run(session: Arc<Session>) -> Infallible {
             Some((begun, proof, check)) = beats.next() => {
                 session.count_beat(begun, &check);
                 // The check names few nodes. It proves the others by the silence of their watches, so first look at those.
-                take_events(&session, &mut watches);
+                take_events(&session, &mut watches, usize::MAX);
                 session.take_proof(&proof, &check);
             }
             looked = poll(&mut asking) => {
                 asking = None;
                 // First the events of earlier watches, because what an ended connection reports is not about these.
-                take_events(&session, &mut watches);
+                take_events(&session, &mut watches, usize::MAX);
                 take_watches(&session, &mut watches, looked);
             }
             Some((hold, event)) = watches.next() => {
                 session.take_event(hold, event);
-                // Together, because all fire at one moment when the connection ends.
-                take_events(&session, &mut watches);
+                // All fire at one moment when the connection ends. Another is looked for between them, in the same task.
+                take_events(&session, &mut watches, EVENTS_AT_ONCE);
+                yield_now().await;
             }
             () = sleep_until(due.wake) => {}
             () = session.registered() => {}
@@ -65,11 +69,12 @@ fn take_watches(session: &Session, watches: &mut Watches, looked: Vec<Looked>) {
     }
 }
 
-/// Takes all events that have arrived. Whatever the connection delivered before the answer to a check has reached the
+/// Takes the events that have arrived. Whatever the connection delivered before the answer to a check has reached the
 /// watch by now.
-fn take_events(session: &Session, watches: &mut Watches) {
-    // Unconstrained, because otherwise tokio would make it pause after a while.
-    while let Some(Some((hold, event))) = unconstrained(watches.next()).now_or_never() {
+fn take_events(session: &Session, watches: &mut Watches, at_most: usize) {
+    for _ in 0..at_most {
+        // Unconstrained, because otherwise tokio would make it pause after a while.
+        let Some(Some((hold, event))) = unconstrained(watches.next()).now_or_never() else { return };
         session.take_event(hold, event);
     }
 }
@@ -168,12 +173,30 @@ mod tests {
             assert_eq!(watches.len(), 292);
             let (proof, check) = session.clone().check(beat).await;
             ensemble.nodes().iter().for_each(|node| assert!(ensemble.delete_node(node)));
-            take_events(&session, &mut watches);
+            take_events(&session, &mut watches, usize::MAX);
             assert_eq!(
                 holds.iter().filter(|hold| matches!(hold.state(), crate::HoldState::Lost(_))).count(),
                 292
             );
             session.take_proof(&proof, &check);
+        });
+    }
+
+    #[test]
+    fn the_events_of_many_watches_leave_turns_to_the_search_for_a_connection() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let hold = |number| ensemble.hold(&session, &format!("/{number}"), Owner::unique());
+            let holds: Vec<_> = (0..300).map(hold).collect();
+            let mut heart = std::pin::pin!(run(session.clone()));
+            assert!(clock::timeout(Duration::from_secs(3), &mut heart).await.is_err(), "292 are watched");
+            ensemble.nodes().iter().for_each(|node| assert!(ensemble.delete_node(node)));
+            let lost = || holds.iter().filter(|hold| hold.state() != crate::HoldState::Held).count();
+            assert!((&mut heart).now_or_never().is_none());
+            assert!((1..292).contains(&lost()), "{}", lost());
+            assert!(clock::timeout(Duration::from_millis(1), &mut heart).await.is_err());
+            assert!(lost() >= 292, "{}", lost());
         });
     }
 
