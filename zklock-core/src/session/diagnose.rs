@@ -10,7 +10,7 @@ use crate::zookeeper::probe;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 /// How long servers have to accept a connection.
 const A_MOMENT: Duration = Duration::from_millis(300);
@@ -18,36 +18,46 @@ const A_MOMENT: Duration = Duration::from_millis(300);
 /// and the work in between.
 const A_HANDSHAKE: Duration = Duration::from_millis(1000);
 
+/// What resolvers say (those of glibc and musl) if a name server did not answer, or had a problem. The number of the error is
+/// not to be had.
+const MAY_PASS: [&str; 2] = ["Temporary failure in name resolution", "Try again"];
+
 const A_MONTH: Duration = Duration::from_secs(30 * 86_400);
 
-/// Returns the hosts whose names cannot be resolved.
-async fn unknown(hosts: &Hosts) -> Vec<String> {
-    let mut unknown = Vec::new();
-    for (host, port) in &hosts.servers {
-        if let Err(error) = lookup_host((host.as_str(), *port)).await {
-            unknown.push(format!("{host}: {error}"));
+/// Ends once a host name can be resolved, or it is certain that none can be. `problems` then has the reasons.
+async fn resolve(hosts: &Hosts, problems: &mut Vec<String>) {
+    loop {
+        problems.clear();
+        for (host, port) in &hosts.servers {
+            match lookup_host((host.as_str(), *port)).await {
+                Ok(_) => return problems.clear(),
+                Err(error) => problems.push(format!("{host}: {error}")),
+            }
         }
+        if !problems.iter().any(|problem| MAY_PASS.iter().any(|words| problem.ends_with(words))) {
+            return;
+        }
+        sleep(A_MOMENT).await;
     }
-    unknown
 }
 
-/// Ends when there is no hope left: at once if no host name can be resolved, otherwise after `patience`.
+/// Ends when there is no hope left: at once if no host name exists, otherwise after `patience`.
 pub(crate) async fn hosts(options: &ClientOptions, slot: &Slot) -> Error {
     let (hosts, patience) = (&options.hosts, options.connect_timeout);
     // A patience beyond the clock's range never ends; a month is as good.
     let deadline = Instant::now() + patience.min(A_MONTH);
-    match timeout_at(deadline, unknown(hosts)).await {
-        Ok(unknown) if unknown.len() == hosts.servers.len() => {
-            let message = format!("none of the hosts is known ({}): check the names", unknown.join("; "));
-            return Error::new(ErrorKind::Unreachable, message);
-        }
-        Ok(_) => {}
-        Err(_) => {
-            let message = format!(
-                "the names of the hosts could not be resolved within {patience:?}: check the resolver"
-            );
-            return Error::new(ErrorKind::Unreachable, message);
-        }
+    let mut problems = Vec::new();
+    let is_late = timeout_at(deadline, resolve(hosts, &mut problems)).await.is_err();
+    if is_late || !problems.is_empty() {
+        let problems = problems.join("; ");
+        let message = if is_late {
+            format!(
+                "no name of a host could be resolved within {patience:?}: check the resolver ({problems})"
+            )
+        } else {
+            format!("none of the hosts is known ({problems}): check the names")
+        };
+        return Error::new(ErrorKind::Unreachable, message);
     }
     // The checks take their time from the end of the wait, and do not prolong it.
     let time_to_look = time_to_look(options);
