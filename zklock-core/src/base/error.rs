@@ -3,6 +3,7 @@
 
 use crate::machine::layout::InvalidPattern;
 pub(crate) use crate::machine::status::LossReason;
+use std::fmt;
 
 zklock_machine::listed! {
     /// The kind of an error, chosen by what the caller can do about it.
@@ -64,7 +65,8 @@ zklock_machine::listed! {
 
 /// An error of this crate: a [kind](Self::kind) for programs and a sentence for people.
 ///
-/// The sentence says what is wrong and what to do. It is not part of the stable interface.
+/// The sentence says what is wrong and what to do. It is not part of the stable interface. `Debug` shows the sentence as well,
+/// for a `main` that returns the error.
 ///
 /// # Examples
 ///
@@ -72,9 +74,9 @@ zklock_machine::listed! {
 /// # use zklock_core::{ClientOptions, ErrorKind};
 /// let error = ClientOptions::new("zk1:port").unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
-/// println!("{error}");
+/// assert_eq!(format!("{error:?}"), error.to_string());
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
     kind: ErrorKind,
@@ -101,6 +103,12 @@ pub struct Conflict {
     pub index: usize,
     /// The path of its node.
     pub path: Box<str>,
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl From<InvalidPattern> for Error {
