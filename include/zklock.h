@@ -1267,12 +1267,13 @@ extern "C" {
  * connect timeout at the latest.
  *
  * @param hosts "host:port,host:port", optionally with a "/chroot" at the end. The default port is
- *         2181.
+ *         2181. If it is NULL, the environment variable ZKLOCK_HOSTS names them.
  * @param options NULL for the defaults. They are copied.
  * @param[out] client the client. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed; ZKLOCK_UNREACHABLE if
- *         no server answers in time, or no host name can be resolved; ZKLOCK_REFUSED if the chroot
- *         does not exist, or the system gives the library no threads or descriptors;
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed, or are NULL and the
+ *         variable is not set or empty; ZKLOCK_UNREACHABLE if no server answers in time, or no
+ *         host name can be resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system
+ *         gives the library no threads or descriptors;
  *         ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD

@@ -64,7 +64,7 @@ pub(crate) struct Connection {
     config: Option<PathBuf>,
 
     /// The servers, host:port,host:port; a /chroot may follow
-    #[arg(long, short = 'H', env = "ZKLOCK_HOSTS", global = true)]
+    #[arg(long, short = 'H', env = hosts_variable(), global = true)]
     pub(crate) hosts: Option<String>,
 
     /// The session timeout to ask for: after a crash of the machine, the lock is free when this time is over
@@ -153,6 +153,12 @@ impl Source {
         let places: Vec<_> = self.missing.iter().map(|file| file.display().to_string()).collect();
         format!("there is no file {}", places.join(" or "))
     }
+}
+
+/// Names the variable with the servers. One that is empty counts as not set.
+fn hosts_variable() -> Option<&'static str> {
+    let name = "ZKLOCK_HOSTS";
+    std::env::var_os(name).is_none_or(|hosts| !hosts.is_empty()).then_some(name)
 }
 
 fn access(text: &str) -> Result<Access, String> {

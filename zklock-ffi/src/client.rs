@@ -6,7 +6,7 @@ use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::options::{Options, zklock_options};
-use crate::raw::{mark_process, optional_text, out, text};
+use crate::raw::{mark_process, optional_text, out};
 use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
@@ -36,7 +36,7 @@ impl Client {
 
     /// Makes a client that has not connected yet.
     fn of(hosts: *const c_char, options: *const zklock_options) -> Result<blocking::Client, Failure> {
-        let hosts = text("hosts", hosts)?;
+        let hosts = optional_text("hosts", hosts)?;
         mark_process();
         Ok(blocking::Client::lazy(Options::of(options, hosts)?))
     }
@@ -63,12 +63,13 @@ export! {
     /// connect timeout at the latest.
     ///
     /// @param hosts "host:port,host:port", optionally with a "/chroot" at the end. The default port is
-    ///         2181.
+    ///         2181. If it is NULL, the environment variable ZKLOCK_HOSTS names them.
     /// @param options NULL for the defaults. They are copied.
     /// @param[out] client the client. Free it with zklock_client_free.
-    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed; ZKLOCK_UNREACHABLE if
-    ///         no server answers in time, or no host name can be resolved; ZKLOCK_REFUSED if the chroot
-    ///         does not exist, or the system gives the library no threads or descriptors;
+    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed, or are NULL and the
+    ///         variable is not set or empty; ZKLOCK_UNREACHABLE if no server answers in time, or no
+    ///         host name can be resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system
+    ///         gives the library no threads or descriptors;
     ///         ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_client_new(
         hosts: *const c_char,

@@ -8,6 +8,7 @@ use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use zklock_core::face::hosts_from_env;
 use zklock_core::{ClientOptions, Error};
 
 /// How a client connects. The defaults suit most programs.
@@ -45,8 +46,9 @@ impl Options {
         })))
     }
 
-    /// Returns the options for a client. NULL means the defaults.
-    pub(crate) fn of(options: *const zklock_options, hosts: &str) -> Result<ClientOptions, Failure> {
+    /// Returns the options for a client. NULL means the defaults, and no hosts those of the environment.
+    pub(crate) fn of(options: *const zklock_options, hosts: Option<&str>) -> Result<ClientOptions, Failure> {
+        let hosts = &hosts.map_or_else(hosts_from_env, |hosts| Ok(hosts.to_owned()))?;
         if options.is_null() {
             return Ok(ClientOptions::new(hosts)?);
         }

@@ -5,7 +5,7 @@ use crate::calls::call::{Call, Timed};
 use crate::calls::coroutine::Coroutine;
 use crate::client_inner::ClientInner;
 use crate::guest::error::{raised, unpicklable};
-use crate::guest::number;
+use crate::guest::number::{self, Timeout};
 use crate::guest::value;
 use crate::verb::{Convert, Verb, boolean};
 use pyo3::prelude::*;
@@ -114,7 +114,7 @@ impl Barrier {
     /// Waits until the barrier is not set. Returns ``True`` then, at once if it is not set now, or ``False`` if the time is
     /// over. Raises ``Unreachable`` if there is no connection at that time.
     #[pyo3(signature = (timeout=None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+    fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Py<PyAny>> {
         self.inner.wait(number::patience(py, timeout)?).run(py)
     }
 
@@ -169,7 +169,7 @@ impl AsyncBarrier {
 
     /// Waits until the barrier is not set. Returns ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
+    fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Coroutine> {
         Ok(self.inner.wait(number::patience(py, timeout)?).coroutine("AsyncBarrier.wait"))
     }
 

@@ -7,7 +7,7 @@ use crate::client_inner::ClientInner;
 use crate::guest::error::raised;
 use crate::guest::exit;
 use crate::guest::log;
-use crate::guest::number;
+use crate::guest::number::{self, Timeout};
 use crate::kinds::{BaseClient, Face};
 use crate::settings::credentials::{AccessText, Auth, with_access};
 use crate::settings::guardian;
@@ -20,10 +20,12 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use zklock_core::face::hosts_from_env;
 use zklock_core::{Error, ErrorKind, Wait, blocking};
 
 /// A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
-/// It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
+/// It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``. By
+/// default, the environment variable ``ZKLOCK_HOSTS`` names them.
 ///
 /// >>> with zklock.Client(hosts, session_timeout=10) as zk:
 /// ...     with zk.mutex("/locks/doc", timeout=5):
@@ -126,11 +128,11 @@ impl BaseClient {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true, told_within=None), text_signature = "(hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, told_within=None)")]
+    #[pyo3(signature = (hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true, told_within=None), text_signature = "(hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, told_within=None)")]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn new(
         py: Python<'_>,
-        hosts: Hosts,
+        hosts: Option<Hosts>,
         session_timeout: f64,
         connect_timeout: f64,
         try_timeout: f64,
@@ -147,7 +149,9 @@ impl Client {
         let tls = tls.map(Bound::get);
         let timeouts =
             Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout, told_within };
-        let Hosts(hosts) = hosts;
+        let hosts = hosts
+            .map_or_else(hosts_from_env, |Hosts(hosts)| Ok(hosts))
+            .map_err(|error| raised(py, &error))?;
         let options = options(py, &hosts, &timeouts, chroot, identity, tls, server_version)?;
         let options =
             with_access(py, options.create_chroot(create_chroot).heartbeat(heartbeat), auth, access)?;
@@ -169,7 +173,7 @@ impl Client {
     /// Raises ``Unreachable`` if no server answers within the connect timeout, or within ``timeout`` seconds if that is
     /// less, or if no host name can be resolved.
     #[pyo3(signature = (timeout=None))]
-    fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+    fn connect(slf: &Bound<'_, Self>, timeout: Option<Timeout>) -> PyResult<Py<PyAny>> {
         let timeout = number::patience(slf.py(), timeout)?;
         slf.as_super().get().connecting(timeout, nothing).run(slf.py())
     }
@@ -282,7 +286,7 @@ impl AsyncClient {
 
     /// Connects now, unless the client is already connected. See ``Client.connect``.
     #[pyo3(signature = (timeout=None))]
-    fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
+    fn connect(slf: &Bound<'_, Self>, timeout: Option<Timeout>) -> PyResult<Coroutine> {
         let timeout = number::patience(slf.py(), timeout)?;
         Ok(slf.as_super().get().connecting(timeout, nothing).coroutine("AsyncClient.connect"))
     }

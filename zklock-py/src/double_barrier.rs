@@ -7,7 +7,7 @@ use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
 use crate::guest::error::{not_held, raised, unpicklable};
-use crate::guest::number;
+use crate::guest::number::{self, Timeout};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use crate::hold::note;
@@ -86,7 +86,7 @@ impl DoubleBarrierInner {
         client: &Arc<ClientInner>,
         path: &str,
         members: i64,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
     ) -> PyResult<Arc<Self>> {
         let members = number::count(py, "members", members)?;
         let core = client.core.double_barrier(path, members).map_err(|error| raised(py, &error))?;

@@ -284,8 +284,8 @@ impl BaseHold {
     /// before each request, sync or async: ``httpx.Client(transport=hold.gate(httpx.HTTPTransport(), needs=5))``. Retries
     /// inside of a transport do not check again.
     ///
-    /// Raises ``InvalidInput`` for anything else, such as a class or a generator function. The wrapped function raises what
-    /// ``ensure`` raises.
+    /// Raises ``InvalidInput`` for anything else, such as a class, a generator function, or a function that returns a
+    /// coroutine (when it is called). The wrapped function raises what ``ensure`` raises.
     #[pyo3(signature = (target, needs=2.0))]
     fn gate<'py>(
         slf: &Bound<'py, Self>,

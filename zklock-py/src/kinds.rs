@@ -7,10 +7,11 @@ use crate::client_inner::ClientInner;
 use crate::double_barrier::{AsyncDoubleBarrier, DoubleBarrier, DoubleBarrierInner};
 use crate::guest::error::{forked, invalid, raised, unpicklable};
 use crate::guest::mirror::table;
-use crate::guest::number::{self, Every};
+use crate::guest::number::{self, Every, Timeout};
 use crate::guest::value;
 use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
 use crate::once::{AsyncOnce, Once, OnceInner};
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use pyo3::{PyTraverseError, PyVisit};
@@ -101,7 +102,7 @@ impl BaseClient {
         slf: &Bound<'_, Self>,
         spec: Result<LockSpec, Error>,
         change: impl FnOnce(LockSpec) -> PyResult<LockSpec>,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let client = slf.get();
@@ -113,6 +114,17 @@ impl BaseClient {
 
 #[pymethods]
 impl BaseClient {
+    /// Names the method for those who look for it under another name.
+    fn __getattr__<'py>(slf: &Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let there = match name {
+            "lock" => "mutex(path)",
+            "rwlock" => "read_lock(path) and write_lock(path)",
+            // Raises the usual error.
+            _ => return slf.py().get_type::<PyAny>().call_method1("__getattribute__", (slf, name)),
+        };
+        Err(PyAttributeError::new_err(format!("a client has no {name}: it has {there}")))
+    }
+
     /// The mutex at ``path``: one holder at a time, in order of arrival.
     ///
     /// >>> lock = zk.mutex("/locks/doc", timeout=5, reentrant=True)
@@ -145,7 +157,7 @@ impl BaseClient {
     fn mutex(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         reentrant: bool,
         dialect: &str,
         foreign: &str,
@@ -176,7 +188,7 @@ impl BaseClient {
     fn read_lock(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         reentrant: bool,
         dialect: &str,
         foreign: &str,
@@ -209,7 +221,7 @@ impl BaseClient {
     fn write_lock(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         reentrant: bool,
         dialect: &str,
         foreign: &str,
@@ -244,7 +256,7 @@ impl BaseClient {
         limit: i64,
         permits: i64,
         limit_at: Option<&str>,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         foreign: &str,
         watching: &str,
         figures: Option<&str>,
@@ -273,7 +285,7 @@ impl BaseClient {
     fn election(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         reentrant: bool,
         foreign: &str,
         watching: &str,
@@ -296,7 +308,7 @@ impl BaseClient {
     fn exclusive(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         reentrant: bool,
         figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
@@ -318,7 +330,7 @@ impl BaseClient {
     fn all(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         reentrant: bool,
         figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
@@ -342,7 +354,7 @@ impl BaseClient {
     fn any(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
         figures: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
         let spec = slf.get().inner.core.any_of(&locks_of(locks)?);
@@ -372,7 +384,7 @@ impl BaseClient {
         every: Every,
         offset: Every,
         after_failure: &str,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
     ) -> PyResult<Py<PyAny>> {
         let inner = OnceInner::new(py, &self.inner, path, every, offset, after_failure, timeout)?;
         self.face.once(py, inner)
@@ -406,7 +418,7 @@ impl BaseClient {
         py: Python<'_>,
         path: &str,
         members: i64,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
     ) -> PyResult<Py<PyAny>> {
         let inner = DoubleBarrierInner::new(py, &self.inner, path, members, timeout)?;
         self.face.double_barrier(py, inner)

@@ -8,7 +8,7 @@ use crate::calls::owner;
 use crate::client_inner::ClientInner;
 use crate::guest::error::{invalid, raised, unpicklable};
 use crate::guest::log;
-use crate::guest::number;
+use crate::guest::number::{self, Timeout};
 use crate::guest::sync::intern;
 use crate::guest::value;
 use crate::held::Held;
@@ -101,7 +101,7 @@ impl LockInner {
         py: Python<'_>,
         client: &Arc<ClientInner>,
         spec: &LockSpec,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
     ) -> PyResult<Arc<Self>> {
         let timeout = number::patience(py, timeout)?;
         let core = client.core.lock(spec).map_err(|error| raised(py, &error))?;
@@ -319,9 +319,11 @@ impl BaseLock {
     /// If the task is cancelled for another reason, it stays cancelled, even if the hold is lost as well. After the block,
     /// nothing is cancelled.
     ///
-    /// A task is only cancelled when it awaits something. Before Python 3.11, a task does not count its cancellations, so
-    /// only the message shows which cancellation is ours. Ours counts as another one if something in between raises a
-    /// ``CancelledError`` of its own. Another one counts as ours if both come before the task goes on.
+    /// A task is only cancelled when it awaits something. In an async generator, a loss would cancel the consumer, so
+    /// the block raises ``InvalidInput`` there, unless ``contextlib.asynccontextmanager`` makes the consumer's block
+    /// of the generator. Before Python 3.11, only the message shows which cancellation is ours. Ours counts as another
+    /// one if something in between raises a ``CancelledError`` of its own. Another one counts as ours if both come
+    /// before the task goes on.
     ///
     /// Under trio, another thread waits for the lock, and the hold's own coroutines (``confirm``, ``read``, ``commit``) do
     /// not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs to a task of

@@ -6,7 +6,7 @@ use crate::calls::coroutine::Coroutine;
 use crate::calls::waker::Waker;
 use crate::client_inner::ClientInner;
 use crate::guest::error::{raised, unpicklable};
-use crate::guest::number;
+use crate::guest::number::{self, Timeout};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use crate::verb::{Convert, Verb, or_raise};
@@ -163,7 +163,7 @@ impl Observer {
     ///
     /// Raises ``Timeout`` if nothing changes within ``timeout`` seconds.
     #[pyo3(signature = (timeout=None))]
-    fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+    fn next(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Py<PyAny>> {
         let timeout = number::patience(py, timeout)?;
         self.inner.next(timeout).run(py)
     }

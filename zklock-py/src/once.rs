@@ -7,7 +7,7 @@ use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
 use crate::guest::error::{invalid, not_held, raised, unpicklable};
-use crate::guest::number::{self, Every};
+use crate::guest::number::{self, Every, Timeout};
 use crate::guest::sync::intern;
 use crate::guest::value;
 use crate::held::Held;
@@ -82,7 +82,7 @@ impl OnceInner {
         Every(every): Every,
         Every(offset): Every,
         after_failure: &str,
-        timeout: Option<f64>,
+        timeout: Option<Timeout>,
     ) -> PyResult<Arc<Self>> {
         let after_failure = match after_failure {
             "again" => AfterFailure::Again,

@@ -1,6 +1,7 @@
 //! How long to wait: the timeouts of `threading.Lock`, and ours.
 
-use crate::guest::number;
+use crate::guest::error::invalid;
+use crate::guest::number::{self, Timeout, no_timeout};
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
@@ -44,13 +45,20 @@ impl Patience {
     }
 }
 
-/// The `blocking` argument of `acquire`: anything that is true or false.
+/// The `blocking` argument of `acquire`: anything that is true or false, except a number that must be meant as a timeout.
 pub(crate) struct Blocking(pub(crate) bool);
 
 impl<'py> FromPyObject<'_, 'py> for Blocking {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let number = value.extract().ok().filter(|number: &f64| ![0.0, 1.0].contains(number));
+        if let Some(seconds) = number {
+            let message = format!(
+                "acquire({seconds}): the first argument is blocking, so write acquire(timeout={seconds})"
+            );
+            return Err(invalid(value.py(), message));
+        }
         value.is_truthy().map(Self)
     }
 }
@@ -74,14 +82,14 @@ impl<'py> FromPyObject<'_, 'py> for Seconds {
             // Seconds beyond 2⁵³ are too large anyway.
             value.extract::<i64>().map(|seconds| seconds as f64)
         };
-        number.map(Self::Given)
+        number.map(Self::Given).map_err(|error| no_timeout(value, error))
     }
 }
 
 /// A timeout that may be left out, which differs from `None`.
 pub(crate) enum Given {
     Usual,
-    Seconds(Option<f64>),
+    Seconds(Option<Timeout>),
 }
 
 impl Given {

@@ -2,7 +2,7 @@
 
 use crate::calls::coroutine::Coroutine;
 use crate::guest::error::{raised, unpicklable};
-use crate::guest::number;
+use crate::guest::number::{self, Timeout};
 use crate::held::Held;
 use crate::verb::{Verb, boolean};
 use pyo3::prelude::*;
@@ -50,9 +50,9 @@ impl Wanted {
     /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``Forked`` if this process was
     /// forked from the one that holds the lock.
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+    fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<bool> {
         // Like that of threading.Event: a negative timeout counts as zero.
-        let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
+        let timeout = number::patience(py, timeout.map(|Timeout(seconds)| Timeout(seconds.max(0.0))))?;
         let convert = |py: Python<'_>, wanted: Result<bool, Error>| match wanted {
             Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
             wanted => wanted.map_err(|error| raised(py, &error)),

@@ -39,7 +39,8 @@ TEST(bad_options_are_named_one_by_one_and_good_ones_reach_the_client) {
     zklock_client *client = NULL;
     INVALID(zklock_client_new("zk1:x", NULL, &client), "write host:port,host:port");
     SAYS("zk1:x");
-    INVALID(zklock_client_new(NULL, NULL, &client), "hosts is NULL");
+    CHECK(!setenv("ZKLOCK_HOSTS", "", 1));
+    INVALID(zklock_client_new(NULL, NULL, &client), "ZKLOCK_HOSTS names none");
     INVALID(zklock_client_new(NOT_UTF8, NULL, &client), "hosts is not UTF-8");
     INVALID(zklock_client_new(servers(), NULL, NULL), "client is NULL: give a place for the result");
     INVALID(zklock_options_set_session_timeout(options, 99), "99ms");
@@ -51,7 +52,8 @@ TEST(bad_options_are_named_one_by_one_and_good_ones_reach_the_client) {
     INVALID(zklock_options_set_identity(options, NULL), "identity is NULL");
     /* None of this has changed the options. */
     OK(zklock_options_set_server_version(options, 3, 4));
-    OK(zklock_client_new(servers(), options, &client));
+    CHECK(!setenv("ZKLOCK_HOSTS", servers(), 1));
+    OK(zklock_client_new(NULL, options, &client));
     CHECK(stats_of(client).session_timeout == SESSION_MS / 2);
     zklock_client *rare = NULL;
     OK(zklock_options_set_told_within(options, SESSION_MS / 2));

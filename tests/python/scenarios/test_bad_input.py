@@ -120,6 +120,16 @@ def test_hosts_may_be_listed(hosts: str, path: str, write: typing.Callable[[str,
             pass
 
 
+def test_a_client_without_hosts_uses_those_of_the_environment(hosts: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZKLOCK_HOSTS", hosts)
+    with zklock.Client() as client:
+        assert hosts in repr(client)
+    monkeypatch.setenv("ZKLOCK_HOSTS", "")
+    raises(zklock.InvalidInput, zklock.Client).says("ZKLOCK_HOSTS")
+    monkeypatch.delenv("ZKLOCK_HOSTS")
+    raises(zklock.InvalidInput, zklock.Client).says("ZKLOCK_HOSTS")
+
+
 def test_an_address_with_colons_is_told_from_its_port() -> None:
     for address in ("::1", "[::1]"):
         assert '"[::1]:2181,[::1]:2182"' in repr(zklock.Client([(address, 2181), "[::1]:2182"]))
@@ -127,7 +137,7 @@ def test_an_address_with_colons_is_told_from_its_port() -> None:
 
 def test_lists_of_hosts_that_are_none_are_named() -> None:
     client: typing.Any = zklock.Client
-    wrong: list[object] = [None, 2181, b"zk1:2181", [b"zk1"], [2181], ("zk1", 2181), [("zk1",)], [("zk1", "2181")]]
+    wrong: list[object] = [2181, b"zk1:2181", [b"zk1"], [2181], ("zk1", 2181), [("zk1",)], [("zk1", "2181")]]
     wrong += [[("zk1", 65536)], [("zk1", -1)], [(b"zk1", 2181)], [None], [["zk1", 2181]]]
     for hosts in wrong:
         is_type_error(lambda: client(hosts), "a list of such, or of pairs of a host and a port")
@@ -146,7 +156,7 @@ def test_lists_of_hosts_that_are_none_are_named() -> None:
 def test_bad_options_are_named_one_by_one(hosts: str) -> None:
     make = zklock.Client
     untyped: typing.Any = make
-    for wrong in (None, *NO_TEXTS):
+    for wrong in NO_TEXTS:
         # A list of hosts is allowed, but this is not a host.
         if wrong == ["/list"]:
             continue
@@ -185,7 +195,6 @@ def test_bad_options_are_named_one_by_one(hosts: str) -> None:
     for wrong in ("3.4", 3.4, (3,), (3, 4, 14)):
         with pytest.raises((TypeError, ValueError)):
             untyped(hosts, server_version=wrong)
-    is_type_error(lambda: untyped(), "hosts")
     is_type_error(lambda: untyped(hosts, sessiontimeout=10), "sessiontimeout")
 
 
@@ -216,13 +225,27 @@ def test_no_blocking_is_not_taken_for_blocking(zk: zklock.Client, other: zklock.
         pass
 
 
+def test_a_timeout_in_the_place_of_blocking_is_refused(zk: zklock.Client, path: str) -> None:
+    for acquire in (zk.mutex(path).acquire, zk.aio.mutex(path).acquire):
+        for seconds in (5, 0.5, -1):
+            raises(zklock.InvalidInput, lambda: typing.cast("typing.Any", acquire)(seconds)).says(f"write acquire(timeout={seconds})")
+
+
+def test_the_name_of_another_library_is_answered_with_ours(zk: zklock.Client) -> None:
+    for client in (zk, zk.aio):
+        for name, ours in (("lock", "mutex"), ("rwlock", "read_lock"), ("Mutex", "has no attribute 'Mutex'")):
+            with pytest.raises(AttributeError, match=ours):
+                getattr(client, name)
+
+
 def test_other_timeouts_that_are_no_numbers_are_refused(zk: zklock.Client, path: str) -> None:
     lock = zk.mutex(path)
     with lock.hold() as hold:
         for wrong in NO_NUMBERS:
             for call in (zk.connect, lock.hold, hold.lost.wait, hold.wanted.wait):
-                is_type_error(lambda: call(wrong), "number")
-            is_type_error(lambda: zk.mutex(path, timeout=wrong), "number")
+                is_type_error(lambda: call(wrong), "timeout=.* a number of seconds")
+            is_type_error(lambda: zk.mutex(path, timeout=wrong), "timeout=.* a number of seconds")
+            is_type_error(lambda: lock.acquire(timeout=wrong), "timeout=.* a number of seconds")
         untyped: typing.Any = zk.mutex
         for wrong in ("yes", None, 2, [True]):
             is_type_error(lambda: untyped(path, reentrant=wrong), "bool")

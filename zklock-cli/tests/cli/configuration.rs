@@ -49,6 +49,17 @@ fn a_file_says_how_to_connect() {
 }
 
 #[test]
+fn an_empty_variable_names_no_hosts() {
+    let folder = Folder::new();
+    let file = folder.file("zklock.conf", format!("hosts = {}\n", servers().connect_string()));
+    let listed = output(zklock_with(&file).env("ZKLOCK_HOSTS", "").args(["ls", &path()]));
+    assert_eq!((listed.code, &*listed.errors), (Some(0), ""));
+    let ended = output(zklock().env("ZKLOCK_HOSTS", "").args(["ls", &path()]));
+    assert_eq!(ended.code, Some(64));
+    assert!(ended.errors.contains("no servers are given"), "{}", ended.errors);
+}
+
+#[test]
 fn an_option_beats_a_variable_which_beats_the_file() {
     let folder = Folder::new();
     let file = folder.file("a.conf", "identity = file\n");

@@ -106,6 +106,24 @@ impl ClientOptions {
         })
     }
 
+    /// Makes the default options, for the ensemble that the environment variable `ZKLOCK_HOSTS` names, as for the command
+    /// `zklock`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the variable is not set, is empty, or cannot be parsed.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use zklock_core::ClientOptions;
+    /// let options = ClientOptions::from_env()?.chroot("/apps/billing")?;
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    pub fn from_env() -> Result<Self, Error> {
+        Self::new(&hosts_from_env()?)
+    }
+
     /// Replaces the hosts and keeps the rest. A [chroot](Self::chroot) that was set stays.
     ///
     /// # Errors
@@ -558,6 +576,26 @@ impl ClientOptions {
         let has_certificate = false;
         has_certificate || !self.credentials.is_empty()
     }
+}
+
+/// Returns the hosts that the environment variable `ZKLOCK_HOSTS` names.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidInput`] if it is not set, or empty.
+///
+/// # Examples
+///
+/// ```
+/// let named = std::env::var("ZKLOCK_HOSTS").ok().filter(|hosts| !hosts.is_empty());
+/// assert_eq!(zklock_core::face::hosts_from_env().ok(), named);
+/// ```
+pub fn hosts_from_env() -> Result<String, Error> {
+    std::env::var("ZKLOCK_HOSTS").ok().filter(|hosts| !hosts.is_empty()).ok_or_else(|| {
+        let message = "no hosts are given, and the variable ZKLOCK_HOSTS names none: set it, such as \
+                       ZKLOCK_HOSTS=zk1:2181,zk2:2181";
+        Error::new(ErrorKind::InvalidInput, message)
+    })
 }
 
 #[cfg(test)]

@@ -419,7 +419,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
 @final
 class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
     """A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
-    It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
+    It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``. By
+    default, the environment variable ``ZKLOCK_HOSTS`` names them.
 
     >>> with zklock.Client(hosts, session_timeout=10) as zk:
     ...     with zk.mutex("/locks/doc", timeout=5):
@@ -466,7 +467,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
     """
     def __new__(
         cls,
-        hosts: str | Iterable[str | tuple[str, int]],
+        hosts: str | Iterable[str | tuple[str, int]] | None = None,
         *,
         session_timeout: float = 10.0,
         connect_timeout: float = 10.0,
@@ -609,9 +610,11 @@ class _BaseLock:
         If the task is cancelled for another reason, it stays cancelled, even if the hold is lost as well. After the block,
         nothing is cancelled.
 
-        A task is only cancelled when it awaits something. Before Python 3.11, a task does not count its cancellations, so
-        only the message shows which cancellation is ours. Ours counts as another one if something in between raises a
-        ``CancelledError`` of its own. Another one counts as ours if both come before the task goes on.
+        A task is only cancelled when it awaits something. In an async generator, a loss would cancel the consumer, so
+        the block raises ``InvalidInput`` there, unless ``contextlib.asynccontextmanager`` makes the consumer's block
+        of the generator. Before Python 3.11, only the message shows which cancellation is ours. Ours counts as another
+        one if something in between raises a ``CancelledError`` of its own. Another one counts as ours if both come
+        before the task goes on.
 
         Under trio, another thread waits for the lock, and the hold's own coroutines (``confirm``, ``read``, ``commit``) do
         not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs to a task of
@@ -927,8 +930,8 @@ class BaseHold:
         before each request, sync or async: ``httpx.Client(transport=hold.gate(httpx.HTTPTransport(), needs=5))``. Retries
         inside of a transport do not check again.
 
-        Raises ``InvalidInput`` for anything else, such as a class or a generator function. The wrapped function raises what
-        ``ensure`` raises.
+        Raises ``InvalidInput`` for anything else, such as a class, a generator function, or a function that returns a
+        coroutine (when it is called). The wrapped function raises what ``ensure`` raises.
         """
     def cancel_on_loss(self) -> CancelOnLoss[Self]:
         """A block that is cancelled when the hold is lost: ``async with hold.cancel_on_loss():``, in asyncio and under trio.

@@ -1,14 +1,36 @@
 //! Numbers that users give: times in seconds, and counts.
 
 use crate::guest::error::invalid;
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use std::time::Duration;
 use zklock_core::face::parse_duration;
 
+/// The argument `timeout`. Its error names it: Python shows the name that PyO3 adds only from 3.11 on, and only in tracebacks.
+pub(crate) struct Timeout(pub(crate) f64);
+
+impl<'py> FromPyObject<'_, 'py> for Timeout {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(Self).map_err(|error| no_timeout(value, error))
+    }
+}
+
+/// Names the argument in the error about a timeout that is no number.
+pub(crate) fn no_timeout(value: Borrowed<'_, '_, PyAny>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyTypeError>(value.py()) {
+        return error;
+    }
+    PyTypeError::new_err(match value.repr() {
+        Ok(given) => format!("timeout={given}: it is a number of seconds, such as timeout=5"),
+        Err(_) => "timeout is a number of seconds, such as timeout=5".to_owned(),
+    })
+}
+
 /// Reads how long to wait; `None` waits for ever.
-pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    match seconds {
+pub(crate) fn patience(py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Option<Duration>> {
+    match timeout.map(|Timeout(seconds)| seconds) {
         Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
             let message = format!(
                 "a timeout of {seconds} s: give None to wait for ever, or a number that is not negative"

@@ -2,7 +2,7 @@
 
 use super::embedded::{Embedded, is_closed};
 use crate::guest::error::{invalid, unpicklable};
-use crate::guest::number::{patience, seconds};
+use crate::guest::number::{Timeout, patience, seconds};
 use crate::guest::wait::in_slices;
 use pyo3::prelude::*;
 use std::sync::Weak;
@@ -87,7 +87,7 @@ impl Injected {
     /// Waits until the fault has struck. Returns ``True`` then, and ``False`` if it has not within ``timeout`` seconds;
     /// ``None`` waits for ever. Raises ``Closed`` if the server is closed before.
     #[pyo3(signature = (timeout=None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+    fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<bool> {
         let timeout = patience(py, timeout)?;
         self.refuse_forked(py)?;
         let seen = in_slices(py, timeout, |slice| {

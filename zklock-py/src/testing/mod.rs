@@ -11,7 +11,7 @@ use self::embedded::{Embedded, is_closed, without_signals};
 use self::fault::{SessionLike, positive};
 use crate::guest::error::{invalid, late, refused, unpicklable};
 use crate::guest::number;
-use crate::guest::number::{patience, seconds};
+use crate::guest::number::{Timeout, patience, seconds};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use crate::guest::wait::in_slices;
@@ -342,7 +342,7 @@ impl Server {
     ) -> PyResult<Vec<String>> {
         let path = node_path(py, path)?;
         let wanted = number::count(py, "count", count)? as usize;
-        let bound = patience(py, timeout)?;
+        let bound = patience(py, timeout.map(Timeout))?;
         self.embedded.refuse_forked(py)?;
         let embedded = &self.embedded;
         let seen = in_slices(py, bound, |slice| {
