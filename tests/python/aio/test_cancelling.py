@@ -196,6 +196,48 @@ def test_a_cancellation_from_outside_stays_one_although_the_hold_is_lost_too(
     run_in(loop, main())
 
 
+@counts
+@every_way
+async def test_a_loss_after_a_task_group_has_failed_becomes_lock_lost(
+    zk: zklock.Client, path: str, ground: Ground, way: Way
+) -> None:
+    async def fail() -> None:
+        raise LookupError
+
+    async def work(hold: zklock.AsyncHold) -> None:
+        assert sys.version_info >= (3, 11)
+        with contextlib.suppress(Exception):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(fail())
+        lose(ground, hold)
+        await endless()
+
+    with pytest.raises(zklock.LockLost):
+        await soon(way(zk.aio.mutex(path), work))
+
+
+async def test_a_block_in_an_async_generator_is_refused_unless_it_is_its_consumers_block(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def acquiring() -> typing.AsyncIterator[zklock.AsyncHold]:
+        async with zk.aio.mutex(path).cancelling() as hold:
+            yield hold
+
+    async def holding() -> typing.AsyncIterator[zklock.AsyncHold]:
+        async with zk.aio.mutex(path) as hold, hold.cancel_on_loss():
+            yield hold
+
+    for generator in (acquiring, holding):
+        with pytest.raises(zklock.InvalidInput, match=f"generator {generator.__name__}.*asynccontextmanager"):
+            async for _ in generator():
+                raise AssertionError("it has begun")
+        with pytest.raises(zklock.LockLost):
+            async with contextlib.asynccontextmanager(generator)() as hold:
+                lose(ground, hold)
+                await soon(endless())
+    await free(zk, other, path, ground)
+
+
 @every_way
 async def test_work_that_swallows_the_cancellation_ends_with_lock_lost(
     zk: zklock.Client, path: str, ground: Ground, way: Way

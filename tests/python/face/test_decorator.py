@@ -181,7 +181,7 @@ def test_what_would_run_without_the_lock_is_refused(zk: zklock.Client, path: str
     aio = typing.cast("typing.Any", zk.aio.mutex(path))
     raises(zklock.InvalidInput, lambda: aio(plain)).says("coroutine functions")
     for later in (lambda: coroutine(), lambda: generator(), lambda: agenerator()):
-        raises(zklock.InvalidInput, zk.mutex(path)(later)).says("would run without the lock")
+        raises(zklock.InvalidInput, zk.mutex(path)(later)).says("would only run later")
     assert ground.children(path) == []
 
 

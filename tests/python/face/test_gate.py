@@ -208,7 +208,11 @@ def test_anything_else_is_refused(zk: zklock.Client, path: str) -> None:
     async def agenerator() -> typing.AsyncIterator[int]:
         yield 1
 
+    async def coroutine() -> None: ...
+
     with zk.mutex(path) as hold:
+        # It would be checked when it is made, not when it runs.
+        raises(zklock.InvalidInput, hold.gate(lambda: coroutine(), SHORT)).says("would only run later")
         gate = typing.cast("typing.Any", hold.gate)
         for wrong in (5, None, "send", object(), int, httpx.HTTPTransport, generator, agenerator, staticmethod(len)):
             raises(zklock.InvalidInput, lambda: gate(wrong)).says("gate", "httpx transport")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections.abc
 import contextlib
+import inspect
 import sys
 import types
 import typing
@@ -56,6 +57,8 @@ class _TaskScope:
             first._later.append(self)
         else:
             self._has_cancelled = True
+            if sys.version_info >= (3, 11):
+                self._cancelled_until = self._task.cancelling()
             self._task.cancel(self._message)
 
     def leave(self, error: BaseException | None) -> bool:
@@ -67,10 +70,13 @@ class _TaskScope:
         for scope in self._later:
             # Soon, and not at once: a block that is left together with this one must not be cancelled any more.
             scope.wake()
-        if sys.version_info >= (3, 11):
-            # If another has cancelled the task as well, that one wants the exception.
-            return task.uncancel() <= self._cancelled_before and isinstance(error, asyncio.CancelledError)
-        return isinstance(error, asyncio.CancelledError) and any(said is self._message for said in error.args)
+        has_message = isinstance(error, asyncio.CancelledError) and any(said is self._message for said in error.args)
+        if sys.version_info < (3, 11):
+            return has_message
+        # If another has cancelled the task as well, that one wants the exception. Before Python 3.13, a task group that waits for its
+        # children cancels the task if one fails, and never takes that back. So what came before us counts only if it has the message.
+        others = self._cancelled_until if sys.version_info < (3, 13) and has_message else self._cancelled_before
+        return task.uncancel() <= others and isinstance(error, asyncio.CancelledError)
 
 
 # The scope that has cancelled a task first, until its block is left. It refers to the task, which must not live on for that.
@@ -145,6 +151,18 @@ async def _in_a_thread(trio: typing.Any, begin: typing.Callable[[], typing.Await
         raise
 
 
+def _refuse_generator() -> None:
+    """Refuses a block in an async generator: while it is suspended, a loss would cancel its consumer, where no block ends. With
+    ``contextlib``, the consumer's block is inside of this one."""
+    frame = sys._getframe(2)
+    consumer = frame.f_back
+    if frame.f_code.co_flags & inspect.CO_ASYNC_GENERATOR and (consumer is None or consumer.f_globals is not vars(contextlib)):
+        raise InvalidInput(
+            f"the block is in the async generator {frame.f_code.co_name}, and a loss would cancel its consumer: put the block around "
+            "the loop, or use contextlib.asynccontextmanager"
+        )
+
+
 def _lost(hold: BaseHold) -> LockLost:
     reason = hold.lost.reason
     why = "" if reason is None else f": {reason.value}"
@@ -179,6 +197,7 @@ class CancelOnLoss(_Block, typing.Generic[AnyHold]):
     async def __aenter__(self) -> AnyHold:
         if self._scope is not None:
             raise RuntimeError("this block has been entered before: call cancel_on_loss() for each")
+        _refuse_generator()
         if self._hold.lost:
             raise _lost(self._hold)
         if self._hold.state is HoldState.RELEASED:
@@ -210,6 +229,7 @@ class Cancelling(_Block):
     async def __aenter__(self) -> AsyncHold:
         if self._scope is not None:
             raise RuntimeError("this block has been entered before: call cancelling() for each")
+        _refuse_generator()
         trio = running_trio()
         if trio is None:
             self._hold = hold = await self._lock.hold(self._timeout)

@@ -65,7 +65,7 @@ def _over(function: typing.Any, result: typing.Any) -> typing.Any:
         # Nothing will await it.
         result.close()
     if isinstance(result, _LATER):
-        raise InvalidInput(f"{function!r} returns {result!r}, which would run without the lock: decorate what makes it")
+        raise InvalidInput(f"{function!r} returns {result!r}, which would only run later: take the coroutine function, or use a block")
     return result
 
 
@@ -147,6 +147,6 @@ def gated(hold: BaseHold, target: typing.Any, needs: float) -> typing.Any:
     @functools.wraps(target)
     def gated(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
         hold.ensure(needs)
-        return target(*arguments, **named)
+        return _over(target, target(*arguments, **named))
 
     return gated
