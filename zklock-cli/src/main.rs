@@ -70,6 +70,10 @@ fn main() -> ExitCode {
         _ => {}
     }
     let (role, words) = match &*words {
+    if let Err(error) = signals::reset() {
+        say!("the signals cannot be set up: {error}");
+        return Exit::Other.into();
+    }
         [word, name, rest @ ..] if word == quickstart::WORD => (Role::Worker(name), rest),
         [word, rest @ ..] if word == acquire::KEEPER => {
             acquire::leave_shell();

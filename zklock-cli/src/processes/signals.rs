@@ -1,7 +1,7 @@
 //! Signals, read from a descriptor.
 //!
 //! They are blocked rather than handled. So SIGTSTP keeps its default action, which this process uses to stop itself
-//! ([`suspend`]), and no code runs where a signal happens to land.
+//! ([`suspend`]).
 
 use std::fs;
 use std::io;
@@ -27,6 +27,13 @@ const PASSED_ON: [Signal; 9] = [
     Signal::SIGWINCH,
 ];
 
+/// Undoes what outlives exec and nobody means for us, as flock(1) and timeout(1) do: blocked signals, and an ignored SIGCHLD,
+/// with which nobody learns how a child has ended. A handler does not outlive exec, so our children get the default action.
+pub(crate) fn reset() -> io::Result<()> {
+    SigSet::empty().thread_set_mask()?;
+    signal_hook::flag::register(Signal::SIGCHLD as i32, Arc::default()).map(drop)
+}
+
 /// Blocks these signals in this thread, and in all that it starts. It must be called before there are others.
 ///
 /// A signal that is ignored stays ignored, as under `nohup`; the job inherits that.
@@ -37,6 +44,8 @@ pub(crate) fn block() -> io::Result<SigSet> {
     let mut blocked = watched;
     // So that the terminal's foreground can be given and taken from the background.
     blocked.add(Signal::SIGTTOU);
+    // A limit of the size of files makes a write fail, but does not end us.
+    blocked.add(Signal::SIGXFSZ);
     blocked.thread_block()?;
     Ok(watched)
 }

@@ -7,6 +7,7 @@ mod programs;
 
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,9 @@ use ground::{Ensemble, Proxy, until};
 use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
 
-use crate::support::{Folder, Process, SOON, is_alive, of_job, only_child, path, signal, zklock_at};
+use crate::support::{
+    Folder, LEFT, Process, SOON, is_alive, left_with, of_job, only_child, path, signal, zklock_at,
+};
 
 /// The session timeout.
 const LONG: Duration = Duration::from_secs(100);
@@ -32,11 +35,21 @@ fn operator() -> Admin {
     Admin::connect(servers().server(0).address())
 }
 
-/// `zklock run --mutex PATH OPTIONS -- sh -c SCRIPT`, started.
-fn started_at(hosts: &str, path: &str, options: &[&str], script: &str) -> Process {
+/// `zklock run --mutex PATH OPTIONS -- sh -c SCRIPT`
+fn command_at(hosts: &str, path: &str, options: &[&str], script: &str) -> Command {
     let mut command = zklock_at(hosts);
     command.args(["--session-timeout", "100s", "run", "--mutex", path]).args(options);
-    Process::start(command.args(["--", "sh", "-c", script]))
+    command.args(["--", "sh", "-c", script]);
+    command
+}
+
+fn started_at(hosts: &str, path: &str, options: &[&str], script: &str) -> Process {
+    Process::start(&mut command_at(hosts, path, options, script))
+}
+
+/// The child of a parent that has left this to it.
+fn started_with(left: &str, path: &str, script: &str) -> Process {
+    Process::start(&mut left_with(left, &command_at(&servers().connect_string(), path, &[], script)))
 }
 
 fn started(path: &str, options: &[&str], script: &str) -> Process {
@@ -102,16 +115,20 @@ fn is_connected(pid: Pid) -> bool {
 
 #[test]
 fn the_next_has_the_lock_of_a_killed_zklock_and_its_command_is_dead() {
-    let path = path();
-    let mut process = started(&path, &[], &of_job("trap '' TERM HUP"));
-    let (pids, node) = (process.numbers(), node(&path));
-    let next = next(&path, &pids);
-    operator().wait_for_children(&path, 2, SOON);
-    let killed = Instant::now();
-    process.signal(Signal::KILL);
-    is_granted_at_once(next, killed);
-    assert!(stat(&node).is_none());
-    process.status();
+    for left in LEFT {
+        let path = path();
+        // Its script needs a file.
+        let left = left.replace("fsize=0", "fsize=99");
+        let mut process = started_with(&left, &path, &of_job("trap '' TERM HUP"));
+        let (pids, node) = (process.numbers(), node(&path));
+        let next = next(&path, &pids);
+        operator().wait_for_children(&path, 2, SOON);
+        let killed = Instant::now();
+        process.signal(Signal::KILL);
+        is_granted_at_once(next, killed);
+        assert!(stat(&node).is_none(), "{left}");
+        process.status();
+    }
 }
 
 #[test]
@@ -325,10 +342,10 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_zklock_does() {
 }
 
 /// The one that holds the lock until it gets a line, and one that waits behind it, and has a guardian.
-fn holder_and_waiter(path: &str) -> (Process, Process) {
+fn holder_and_waiter(path: &str, left: &str) -> (Process, Process) {
     let holder = started(path, &[], "echo $ZKLOCK_NODE; read _");
     holder.line();
-    let waiter = started(path, &[], "echo $$; exec sleep 1000");
+    let waiter = started_with(left, path, "echo $$; exec sleep 1000");
     operator().wait_for_children(path, 2, SOON);
     let guardian = only_child(waiter.pid());
     assert!(until(SOON, || fs::read_to_string(format!("/proc/{guardian}/comm")).unwrap() == "guardian\n"));
@@ -337,22 +354,24 @@ fn holder_and_waiter(path: &str) -> (Process, Process) {
 
 #[test]
 fn one_that_is_killed_while_it_waits_does_not_hold_up_those_behind_it() {
-    let path = path();
-    let (mut holder, waiter) = holder_and_waiter(&path);
-    let next = next(&path, &[]);
-    operator().wait_for_children(&path, 3, SOON);
-    let killed = Instant::now();
-    waiter.signal(Signal::KILL);
-    operator().wait_for_children(&path, 2, SOON);
-    holder.write("\n");
-    is_granted_at_once(next, killed);
-    assert_eq!(holder.output().code, Some(0));
+    for left in LEFT {
+        let path = path();
+        let (mut holder, waiter) = holder_and_waiter(&path, left);
+        let next = next(&path, &[]);
+        operator().wait_for_children(&path, 3, SOON);
+        let killed = Instant::now();
+        waiter.signal(Signal::KILL);
+        operator().wait_for_children(&path, 2, SOON);
+        holder.write("\n");
+        is_granted_at_once(next, killed);
+        assert_eq!(holder.output().code, Some(0), "{left}");
+    }
 }
 
 #[test]
 fn one_that_is_stopped_while_it_waits_keeps_its_place() {
     let path = path();
-    let (mut holder, waiter) = holder_and_waiter(&path);
+    let (mut holder, waiter) = holder_and_waiter(&path, "env");
     waiter.signal(Signal::STOP);
     let copies = inherited(waiter.pid());
     // If the session were ended, it would be in this time, or much later.

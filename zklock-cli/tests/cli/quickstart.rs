@@ -6,7 +6,9 @@ use ground::until;
 use rustix::process::{Pid, Signal};
 
 use crate::support::pty::OnTerminal;
-use crate::support::{Folder, Process, SOON, is_alive, output, servers, signal, zklock, zklock_at};
+use crate::support::{
+    Folder, LEFT, Process, SOON, is_alive, left_with, output, servers, signal, zklock, zklock_at,
+};
 
 /// After the time; the workers are called after their place in the queue. The tokens are A to D's.
 const STORY: &str = "\
@@ -67,6 +69,14 @@ fn it_brings_a_server_along_whatever_the_environment_says() {
     let start = "A ZooKeeper server in memory, for this run alone: 127.0.0.1:";
     assert!(lines[0].starts_with(start), "{}", lines[0]);
     check_story(&lines[1..]);
+}
+
+#[test]
+fn whatever_a_parent_has_left_it_is_as_promised() {
+    for left in LEFT {
+        let ended = output(&mut left_with(left, zklock().arg("quickstart")));
+        assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{left}: {}", ended.out);
+    }
 }
 
 #[test]

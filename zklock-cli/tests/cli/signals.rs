@@ -1,8 +1,10 @@
 //! Signals are passed on to the command, and end a wait.
 
+use std::process::Command;
+
 use rustix::process::Signal;
 
-use crate::support::{Process, SOON, operator, path, run};
+use crate::support::{LEFT, Process, SOON, left_with, operator, output, path, run};
 
 #[test]
 fn signals_reach_the_command() {
@@ -49,14 +51,25 @@ fn a_signal_ends_a_wait_and_leaves_no_node() {
 
 #[test]
 fn what_is_ignored_stays_ignored() {
-    let mut command = std::process::Command::new("sh");
     let zklock = run(&path(), &[], "echo on; read line && echo $line");
-    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(zklock.get_program()).args(zklock.get_args());
-    command.env("ZKLOCK_HOSTS", crate::support::servers().connect_string());
-    let mut process = Process::start(&mut command);
+    let mut process = Process::start(&mut left_with("env --ignore-signal=HUP", &zklock));
     process.line();
     process.signal(Signal::HUP);
     process.write("done\n");
     assert_eq!(process.line(), "done\n");
     assert_eq!(process.output().code, Some(0));
+}
+
+#[test]
+fn whatever_a_parent_has_left_the_end_of_the_command_is_known_and_it_inherits_none_of_it() {
+    // The tests may have a parent that ignores signals, too.
+    let ours = output(Command::new("grep").args(["SigIgn", "/proc/self/status"])).out;
+    for left in LEFT {
+        let path = path();
+        let zklock = run(&path, &[], "grep -E 'Sig(Blk|Ign)' /proc/self/status; exit 5");
+        let ended = output(&mut left_with(left, &zklock));
+        let expected = format!("SigBlk:\t0000000000000000\n{ours}");
+        assert_eq!((ended.code, ended.out, &*ended.errors), (Some(5), expected, ""), "{left}");
+        assert_eq!(operator().children_or_empty(&path), [""; 0], "{left}");
+    }
 }

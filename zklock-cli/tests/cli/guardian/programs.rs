@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal};
 use zklock_core::{ClientOptions, Credentials, ErrorKind, Tls, blocking};
 
 use super::{LONG, inherited, node, servers, stat};
-use crate::support::{Process, SOON, is_alive, path, zklock};
+use crate::support::{Process, SOON, is_alive, left_with, path, zklock};
 
 /// What the program gets from its test: whether it uses the asynchronous face, which lock it holds, and where.
 const FACE: &str = "PROGRAM_FACE";
@@ -109,8 +109,17 @@ fn is_granted_at_once(next: std::thread::JoinHandle<()>, killed: Instant) {
 }
 
 fn killed_program_frees_its_lock(face: &str) {
+    for left in ["env", "env --ignore-signal=CHLD", "env --block-signal"] {
+        killed_program_with(left, face);
+    }
+}
+
+fn killed_program_with(left: &str, face: &str) {
     let path = path();
-    let holder = Holder::start(face, &path);
+    let holder = Holder::started(left_with(left, &command(face, &path)), |process| {
+        let node = node(&path);
+        Holder { process, node }
+    });
     let guardian = holder.guardian();
     let next = next(&path, ClientOptions::new(&servers().connect_string()).unwrap());
     super::operator().wait_for_children(&path, 2, SOON);

@@ -5,6 +5,7 @@ mod process;
 pub(crate) mod pty;
 pub(crate) mod transcript;
 
+use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -46,6 +47,29 @@ pub(crate) fn zklock_at(hosts: &str) -> Command {
     let mut command = zklock();
     command.env("ZKLOCK_HOSTS", hosts);
     command
+}
+
+/// What a parent may leave to its children without a word: programs that start others with it.
+pub(crate) const LEFT: [&str; 5] = [
+    "env --ignore-signal=CHLD",
+    "env --ignore-signal=PIPE",
+    "env --block-signal",
+    "prlimit --fsize=0",
+    "prlimit --nofile=32",
+];
+
+/// The same command, as the child of such a parent.
+pub(crate) fn left_with(left: &str, command: &Command) -> Command {
+    let mut words = left.split(' ').map(OsStr::new).chain([command.get_program()]).chain(command.get_args());
+    let mut child = Command::new(words.next().expect("a program"));
+    child.args(words);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => child.env(name, value),
+            None => child.env_remove(name),
+        };
+    }
+    child
 }
 
 /// Runs it to its end.
