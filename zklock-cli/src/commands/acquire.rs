@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as Socket;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use clap::Args;
@@ -73,7 +74,10 @@ impl Report {
 impl Acquire {
     /// Starts the keeper, and prints what the shell should evaluate.
     pub(crate) async fn execute(&self, words: &[OsString], signals: &Signals) -> Result<ExitCode, Failure> {
-        if io::stdout().is_terminal() {
+        // What was closed is /dev/null by now. Nobody could name a hold that goes there.
+        if io::stdout().is_terminal()
+            || shell::output(Path::new("/proc/self")).is_ok_and(|output| output == "/dev/null")
+        {
             return Err(Failure::usage(
                 "a shell has to evaluate what this prints: write eval \"$(zklock acquire ...)\" || exit",
             ));
@@ -109,7 +113,12 @@ impl Acquire {
             Ok(Report::Held(text)) => {
                 // A shell that starts a pipeline has both ends of each pipe for a moment.
                 shell::find(self.pid)?;
-                print(&text)?;
+                print(&text).map_err(|_| {
+                    Failure::new(
+                        Exit::Other,
+                        "what the shell should evaluate cannot be written, so the lock is released",
+                    )
+                })?;
                 // Without this it releases the lock, because nobody else would.
                 keeper.write_all(b"\n").await?;
                 Ok(Exit::Done.into())

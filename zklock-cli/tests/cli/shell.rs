@@ -13,7 +13,8 @@ use rustix::process::{Pid, Signal};
 use crate::support::pty::OnTerminal;
 use crate::support::transcript::plain;
 use crate::support::{
-    Process, SOON, is_alive, operator, output, path, run, servers, signal, zklock, zklock_at, zklock_there,
+    LEFT, Process, SOON, is_alive, operator, output, path, run, servers, signal, zklock, zklock_at,
+    zklock_there,
 };
 
 /// The shells of this machine. Any has the first two.
@@ -400,6 +401,34 @@ fn a_shell_can_hold_several_locks() {
     assert_eq!(operator().children(&format!("{path}/b")).len(), 1);
     process.write("\n");
     assert_eq!(process.output().code, Some(0));
+}
+
+#[test]
+fn whatever_a_parent_has_left_a_shell_gets_its_lock_and_releases_it() {
+    for left in LEFT {
+        let path = path();
+        let text = ACQUIRE.replace("zklock", &format!("{left} zklock")) + "zklock held && zklock release";
+        let ended = output(&mut script("sh", &path, &text));
+        assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{left}: {}", ended.out);
+        assert_eq!(operator().children_or_empty(&path), [""; 0], "{left}");
+    }
+}
+
+#[test]
+fn a_hold_that_nobody_can_name_is_not_kept() {
+    let path = path();
+    let acquire = r#"zklock acquire --mutex "$LOCK" --pid $$ --timeout 60"#;
+    for (text, code, problem) in [
+        (">&-", 64, "write eval"),
+        (">/dev/null", 64, "write eval"),
+        (">/dev/full", 125, "so the lock is released"),
+    ] {
+        // The next command gets the lock, although the shell lives.
+        let text = format!("{acquire} {text}; echo $?; zklock run --mutex \"$LOCK\" --timeout 60 echo ran");
+        let ended = output(&mut script("sh", &path, &text));
+        assert_eq!(ended.out, format!("{code}\nran\n"), "{text}: {}", ended.errors);
+        assert!(ended.errors.contains(problem), "{text}: {}", ended.errors);
+    }
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn is_read_by(pipe: &str, process: &str) -> bool {
     fs::read_dir(format!("{process}/fd")).into_iter().flatten().flatten().any(is_it)
 }
 
-fn output(process: &Path) -> std::io::Result<String> {
+pub(super) fn output(process: &Path) -> std::io::Result<String> {
     fs::read_link(process.join("fd/1")).map(|link| link.to_string_lossy().into_owned())
 }
 
