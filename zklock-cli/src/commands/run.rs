@@ -121,7 +121,7 @@ impl Run {
             let run =
                 self.execute_with((&client, &lock), connection, signals, &notify, wait, metrics.as_ref());
             let Some(metrics) = &metrics else { return run.await };
-            metrics.begin(&client)?;
+            metrics.write(&client);
             let outcome = tokio::select! {
                 outcome = run => outcome,
                 never = metrics.keep(&client) => match never {},

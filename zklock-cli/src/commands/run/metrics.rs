@@ -9,7 +9,6 @@ use std::{fs, io, process};
 use tokio::time::sleep;
 use zklock_core::{Client, prometheus_text};
 
-use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// How often the file is written. A file that is older than a few of these times is that of a process that was killed.
@@ -41,17 +40,12 @@ impl<'a> MetricsFile<'a> {
         self.name
     }
 
-    /// Writes the file for the first time. From then on, the job is more important than its figures.
-    pub(super) fn begin(&self, client: &Client) -> Result<(), Failure> {
-        self.try_write(client).map_err(|error| Failure::new(Exit::Other, self.problem(&error)))
-    }
-
-    /// Writes the figures of this moment.
+    /// Writes the figures of this moment. If that fails, it warns, for the job is more important than its figures.
     pub(super) fn write(&self, client: &Client) {
         let written = self.try_write(client);
         let failed_before = self.has_failed.replace(written.is_err());
         if let Some(error) = written.err().filter(|_| !failed_before) {
-            say!("{}", self.problem(&error));
+            say!("warning: the metrics cannot be written to {}: {error}", self.path.display());
         }
     }
 
@@ -77,9 +71,5 @@ impl<'a> MetricsFile<'a> {
 
     fn draft(&self) -> PathBuf {
         self.path.with_extension(format!("prom.{}", process::id()))
-    }
-
-    fn problem(&self, error: &io::Error) -> String {
-        format!("the metrics cannot be written to {}: {error}", self.path.display())
     }
 }
