@@ -41,6 +41,15 @@ impl Subject {
     }
 }
 
+/// Returns the rest of a sentence that says that nobody is at a path: whether that may be because its name is mistyped.
+pub(crate) async fn if_missing(client: &Client, path: &str) -> String {
+    let (parent, name) = path.rsplit_once('/').unwrap_or_default();
+    // If its parent may not be read, this is not known.
+    let names = client.children(if parent.is_empty() { "/" } else { parent }).await;
+    let is_missing = !name.is_empty() && names.is_ok_and(|names| !names.iter().any(|other| other == name));
+    if is_missing { format!(": the node {path} does not exist") } else { String::new() }
+}
+
 /// A lock at a path, in one of the ways to store it, and its contenders.
 #[derive(Debug)]
 pub(crate) struct Found {

@@ -50,12 +50,14 @@ impl Ls {
 
     async fn show(&self, client: &Client) -> Result<(), Failure> {
         let entries = contenders::entries(&self.subject.find(client).await?);
-        if self.json { print_json(&entries) } else { print(&self.table(&entries)) }
+        if self.json { print_json(&entries) } else { print(&self.table(client, &entries).await) }
     }
 
-    fn table(&self, entries: &[Entry]) -> String {
+    async fn table(&self, client: &Client, entries: &[Entry]) -> String {
         if entries.is_empty() {
-            return format!("nobody holds {path} or waits for it\n", path = self.subject.path);
+            let path = &self.subject.path;
+            let missing = contenders::if_missing(client, path).await;
+            return format!("nobody holds {path} or waits for it{missing}\n");
         }
         let rows: Vec<_> = [Entry::heads(self.long)]
             .into_iter()
@@ -70,7 +72,7 @@ impl Ls {
         loop {
             let entries = contenders::entries(&self.subject.find(client).await?);
             if redraws {
-                print(&screen(&format!("{}\n\n{}", self.subject.path, self.table(&entries))))?;
+                print(&screen(&format!("{}\n\n{}", self.subject.path, self.table(client, &entries).await)))?;
             } else if before.as_ref() != Some(&entries) {
                 match self.json {
                     true => print_json(&entries)?,

@@ -38,12 +38,17 @@ struct Busy {
 
 impl Tree {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        let locks = connection.with_client(async |client| below(client, &self.path).await).await?;
+        connection.with_client(async |client| self.show(client).await).await
+    }
+
+    async fn show(&self, client: &Client) -> Result<(), Failure> {
+        let locks = below(client, &self.path).await?;
         if self.json {
             return print_json(&locks);
         }
         if locks.is_empty() {
-            return print(&format!("nobody holds a lock below {} or waits for one\n", self.path));
+            let missing = contenders::if_missing(client, &self.path).await;
+            return print(&format!("nobody holds a lock below {} or waits for one{missing}\n", self.path));
         }
         let heads = ["LOCK", "KIND", "WAITING", "HOLDERS"].map(str::to_owned).to_vec();
         let rows: Vec<_> = [heads].into_iter().chain(locks.iter().map(Busy::row)).collect();

@@ -22,6 +22,8 @@ fn ls(path: &str) -> String {
 #[test]
 fn ls_shows_the_holder_and_the_waiters_in_order() {
     let (path, operator) = (path(), operator());
+    assert_eq!(ls(&path), format!("nobody holds {path} or waits for it: the node {path} does not exist"));
+    operator.create_all(&path, "");
     assert_eq!(ls(&path), format!("nobody holds {path} or waits for it"));
     let holder = contender("db7/1", "--read", &path);
     holder.line();
@@ -185,8 +187,10 @@ fn a_reader_that_goes_away_ends_it_quietly() {
 fn tree_shows_the_locks_below_a_path() {
     let top = path();
     let tree = || plain(&output(zklock_there().args(["tree", &top])).out);
-    assert_eq!(tree(), format!("nobody holds a lock below {top} or waits for one"));
+    let nobody = format!("nobody holds a lock below {top} or waits for one");
+    assert_eq!(tree(), format!("{nobody}: the node {top} does not exist"));
     operator().create_all(&format!("{top}/empty/deep"), "");
+    assert_eq!(tree(), nobody);
     let (mutex, semaphore) = (format!("{top}/a/report"), format!("{top}/b/licences"));
     let holder = contender("db7/1", "--mutex", &mutex);
     holder.line();
