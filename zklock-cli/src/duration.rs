@@ -28,5 +28,6 @@ mod tests {
             [830, 4210, 42_000, 725_000, 15_000_000, 280_000_000].map(written),
             ["830ms", "4.2s", "42s", "12m 5s", "4h 10m", "3d 5h"]
         );
+        assert_eq!(parse(&written(725_000)), Ok(Duration::from_secs(725)), "what is written can be given");
     }
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-/// Reads `90`, `1.5s`, `250ms`, `1h30m`. A number alone is in seconds, as for timeout(1) and sleep(1).
+/// Reads `90`, `1.5s`, `250ms`, `1h30m`, `1 day`, and what is printed for people or by `Debug`: `3d 4h`, `12µs`. A number alone is in seconds, as for timeout(1) and sleep(1).
 ///
 /// # Errors
 ///
 /// If it is nothing of the kind: the text says how to write one.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let problem = || format!("{text:?} is not a duration: write it as 90, 1.5s, 250ms or 1h30m");
+    let problem = || format!("{text:?} is not a duration: write it as 90, 1.5s, 250ms, 1h30m or 1 day");
+    let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|_| problem());
     }
@@ -16,20 +17,23 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(problem)?;
         let (number, unit_on) = rest.split_at(digits);
-        let end = unit_on.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(unit_on.len());
+        let unit_on = unit_on.trim_start();
+        let end = unit_on.find(|c: char| !c.is_alphabetic()).unwrap_or(unit_on.len());
         let (unit, after) = unit_on.split_at(end);
         let seconds = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
             "ms" => 0.001,
-            "s" => 1.0,
-            "m" | "min" => 60.0,
-            "h" => 3600.0,
-            "d" => 86_400.0,
+            "s" | "sec" | "second" | "seconds" => 1.0,
+            "m" | "min" | "minute" | "minutes" => 60.0,
+            "h" | "hour" | "hours" => 3600.0,
+            "d" | "day" | "days" => 86_400.0,
             _ => return Err(problem()),
         };
         let number: f64 = number.parse().map_err(|_| problem())?;
         let part = Duration::try_from_secs_f64(number * seconds).ok();
         total = part.and_then(|part| total.checked_add(part)).ok_or_else(problem)?;
-        rest = after;
+        rest = after.trim_start();
     }
     if text.is_empty() { Err(problem()) } else { Ok(total) }
 }
@@ -50,6 +54,10 @@ mod tests {
             ("2m", 120_000),
             ("1h30m", 5_400_000),
             ("1d", 86_400_000),
+            ("1 day", 86_400_000),
+            (" 2 days 1 hour\n", 176_400_000),
+            ("90 seconds", 90_000),
+            ("1500µs", 1),
         ] {
             assert_eq!(millis(text), Ok(expected), "{text}");
         }
@@ -59,6 +67,10 @@ mod tests {
             "5x",
             "-1",
             "1h30",
+            "1 h 30",
+            "1 s s",
+            "1 5s",
+            " ",
             "inf",
             "NaN",
             "1..5s",

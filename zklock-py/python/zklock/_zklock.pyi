@@ -320,7 +320,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         ...     if run:
         ...         token = run.hold.token  # write the report with it
 
-        ``every`` is the length of a period: seconds, a ``timedelta``, or a text such as ``"1d"`` or ``"1h30m"``; a second at least.
+        ``every`` is the length of a period: seconds, a ``timedelta``, or a text such as ``"1 day"`` or ``"1h30m"``; a second at least.
         Periods are counted from 1970-01-01T00:00:00Z, on the clocks of the servers, so a wrong clock of a host does not matter.
         ``offset`` lets them begin later. The clocks of hosts and servers differ, so do not start a job where a period begins: if
         cron starts it at midnight UTC, 12 hours are a good offset.
