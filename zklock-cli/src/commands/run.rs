@@ -81,6 +81,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "COMMAND")]
     on_lost: Option<OsString>,
 
+    /// Say on stderr what is waited for, when the lock is held, and when it is released
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
+
     /// Tell systemd when the lock is held (READY=1), what is waited for (STATUS), and that the lease is alive (WATCHDOG=1).
     /// Without NOTIFY_SOCKET this does nothing. The command does not get NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID
     #[arg(long)]
@@ -110,7 +114,7 @@ impl Run {
         connection: &Connection,
         signals: &Signals,
     ) -> Result<ExitCode, Failure> {
-        let notify = Notify::new(self.notify)?;
+        let notify = Notify::new(self.notify, self.verbose)?;
         let metrics = self.metrics_file.as_deref().map(MetricsFile::new).transpose()?;
         let wait = self.choice.wait();
         let (client, lock) = tokio::select! {
@@ -262,7 +266,7 @@ impl Run {
             }
         }
         match hold.release().await {
-            Ok(()) => {}
+            Ok(()) => notify.tell(&format!("STATUS=released the lock {}", hold.path())).await,
             Err(error) => match error.kind() {
                 ErrorKind::Lost(reason) => return Ok(lost_unnoticed(hold, &reason, on_lost)),
                 // The command has done its work. Closing the client frees the lock too.

@@ -49,6 +49,22 @@ fn every_kind_of_lock_can_be_held() {
 }
 
 #[test]
+fn verbose_says_what_it_does() {
+    let path = path();
+    let mut holder = Process::start(&mut run(&path, &["--verbose"], "echo held; read _"));
+    holder.line();
+    let waiter = Process::start(&mut run(&path, &["-v"], "exit 3"));
+    let place = waiter.error_line("held by");
+    assert!(place.starts_with(&format!("zklock: waiting for the lock {path}, held by ")), "{place}");
+    assert!(place.ends_with("; we are next\n"), "{place}");
+    holder.write("\n");
+    let ended = waiter.output();
+    assert_eq!(ended.code, Some(3));
+    let done = format!("zklock: holding the lock {path}\nzklock: released the lock {path}\n");
+    assert!(ended.errors.ends_with(&done), "{ended:?}");
+}
+
+#[test]
 fn a_busy_lock_and_one_that_is_not_free_in_time_have_codes_of_their_own() {
     let path = path();
     let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));

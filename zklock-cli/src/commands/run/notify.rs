@@ -25,25 +25,30 @@ const BETWEEN_LOOKS: Duration = Duration::from_secs(10);
 /// How long a message may wait for room. The lock cannot wait for systemd, whose own time limits see to the rest.
 const FOR_ROOM: Duration = Duration::from_secs(1);
 
-/// Does nothing where nobody wants to be notified.
+/// Does nothing where nobody wants to know.
 pub(super) struct Notify {
     socket: Option<UnixDatagram>,
     /// Between two signs of life.
     period: Option<Duration>,
+    /// Whether the user reads the status as well (`--verbose`).
+    is_verbose: bool,
 }
 
 impl Notify {
-    pub(super) fn new(is_wanted: bool) -> Result<Self, Failure> {
+    pub(super) fn new(is_wanted: bool, is_verbose: bool) -> Result<Self, Failure> {
         let variable = |name| std::env::var_os(name).filter(|value| is_wanted && !value.is_empty());
         let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
         let socket = variable("NOTIFY_SOCKET").map(|name| connect(&name)).transpose()?;
         let is_ours = variable("WATCHDOG_PID").is_none()
             || number("WATCHDOG_PID") == Some(u64::from(std::process::id()));
         let period = number("WATCHDOG_USEC").filter(|period| is_ours && *period > 1);
-        Ok(Self { socket, period: period.map(|period| Duration::from_micros(period / 2)) })
+        Ok(Self { socket, period: period.map(|period| Duration::from_micros(period / 2)), is_verbose })
     }
 
     pub(super) async fn tell(&self, message: &str) {
+        if let Some((_, status)) = message.split_once("STATUS=").filter(|_| self.is_verbose) {
+            say!("{status}");
+        }
         if let Some(socket) = &self.socket {
             let _ = timeout(FOR_ROOM, socket.send(message.as_bytes())).await;
         }
@@ -51,7 +56,7 @@ impl Notify {
 
     /// Says what the lock waits for, as long as it waits.
     pub(super) async fn describe_wait(&self, client: &Client, lock: &Lock) -> Infallible {
-        if self.socket.is_none() {
+        if self.socket.is_none() && !self.is_verbose {
             return pending().await;
         }
         self.tell(&format!("STATUS=waiting for the lock {}", lock.path())).await;
