@@ -25,7 +25,7 @@ pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done, also before in this period (--every); `run`: the job's own exit code, or 128 and the
        number of the signal that ended it
-    1  `doctor` found a fault; `break`, `evict` and `request_release` found no contender, or you said no
+    1  `doctor` found a fault; `break`, `evict` and `request-release` found nobody, or you said no
    64  the arguments are wrong
   120  the lock is busy (--try)
   121  the lock was not free in time (--timeout)
