@@ -49,6 +49,7 @@ mod processes;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches};
 use nix::sys::signal::SigSet;
 
@@ -70,10 +71,6 @@ fn main() -> ExitCode {
         _ => {}
     }
     let (role, words) = match &*words {
-    if let Err(error) = signals::reset() {
-        say!("the signals cannot be set up: {error}");
-        return Exit::Other.into();
-    }
         [word, name, rest @ ..] if word == quickstart::WORD => (Role::Worker(name), rest),
         [word, rest @ ..] if word == acquire::KEEPER => {
             acquire::leave_shell();
@@ -128,7 +125,7 @@ enum Role<'a> {
 fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     let program = OsString::from("zklock");
     let words = || [&program].into_iter().chain(words);
-    let mut matches = Arguments::command().try_get_matches_from(words())?;
+    let mut matches = Arguments::command().try_get_matches_from(words()).map_err(with_right_name)?;
     let mut configuration = Configuration::default();
     // Commands that need no servers work with any configuration.
     if !matches!(
@@ -143,7 +140,21 @@ fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     Ok(arguments)
 }
 
+/// Suggests our commands for what other programs call so.
+fn with_right_name(mut error: clap::Error) -> clap::Error {
+    let names: &[&str] = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) if word == "lock" => &["run", "acquire"],
+        Some(ContextValue::String(word)) if word == "status" => &["ls", "held"],
+        Some(ContextValue::String(word)) if word == "unlock" => &["release", "break"],
+        _ => return error,
+    };
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
+    error
+}
+
 fn execute(arguments: &Arguments, words: &[OsString], role: Role<'_>) -> Result<ExitCode, Failure> {
+    signals::reset()?;
     let Arguments { command, connection } = arguments;
     // It uses the blocking face of the library, so it must run outside of the runtime.
     if let Command::Quickstart(quickstart) = command {

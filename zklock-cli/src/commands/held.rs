@@ -17,8 +17,8 @@ use crate::processes::questions::{HOLD, Question, ask};
 #[derive(Args, Debug)]
 pub(crate) struct Held {
     /// The hold, if it is not the last one that this shell has acquired
-    #[arg(env = HOLD, required = true)]
-    hold: String,
+    #[arg(env = HOLD)]
+    hold: Option<String>,
 
     /// Write JSON; valid_for is in seconds
     #[arg(long)]
@@ -27,7 +27,7 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) fn execute(&self) -> Result<(), Failure> {
-        let answer = ask(&self.hold, Question::Held)?;
+        let answer = ask(self.hold.as_deref(), Question::Held)?;
         let (lock, token, node) = (answer.lock, answer.token, answer.node);
         let valid_for = answer.valid_until.since(Moment::now());
         if valid_for.is_zero() {

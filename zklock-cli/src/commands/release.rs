@@ -12,13 +12,13 @@ use crate::processes::questions::{HOLD, Question, ask};
 #[derive(Args, Debug)]
 pub(crate) struct Release {
     /// The hold, if it is not the last one that this shell has acquired
-    #[arg(env = HOLD, required = true)]
-    hold: String,
+    #[arg(env = HOLD)]
+    hold: Option<String>,
 }
 
 impl Release {
     pub(crate) fn execute(&self) -> Result<(), Failure> {
-        let answer = ask(&self.hold, Question::Release)?;
+        let answer = ask(self.hold.as_deref(), Question::Release)?;
         // The lock is free when the keeper has closed its session, or at the latest when that times out.
         if let Some(problem) = answer.unreleased {
             say!("{problem}");

@@ -63,7 +63,12 @@ pub(crate) fn listen() -> io::Result<(UnixListener, String)> {
 }
 
 /// Asks the keeper of this hold. Fails if the lock is not held any more.
-pub(crate) fn ask(hold: &str, question: Question) -> Result<Answer, Failure> {
+pub(crate) fn ask(hold: Option<&str>, question: Question) -> Result<Answer, Failure> {
+    let hold = hold.filter(|hold| !hold.is_empty()).ok_or_else(|| {
+        Failure::usage(format!(
+            "no hold is named: {HOLD} is set by eval \"$(zklock acquire ...)\" || exit, in the same shell"
+        ))
+    })?;
     let address = address(hold).map_err(|error| Failure::usage(format!("{HOLD} is {hold:?}: {error}")))?;
     let gone = || {
         Failure::new(

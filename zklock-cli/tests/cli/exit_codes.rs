@@ -157,6 +157,13 @@ fn mistakes_are_named() {
         assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{words:?}");
         assert!(ended.errors.contains(part), "{words:?}: {}", ended.errors);
     }
+    for (word, names) in
+        [("lock", "'run', 'acquire'"), ("status", "'ls', 'held'"), ("unlock", "'release', 'break'")]
+    {
+        let ended = output(zklock().args([word, "/locks/report"]));
+        assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{word}");
+        assert!(ended.errors.contains(names), "{word}: {}", ended.errors);
+    }
     let ended = output(zklock().args(["run", "--mutex", "/a", "--", "true"]));
     assert_eq!(ended.code, Some(64));
     assert!(ended.errors.contains("ZKLOCK_HOSTS"), "{}", ended.errors);

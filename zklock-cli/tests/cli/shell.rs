@@ -439,9 +439,12 @@ fn what_makes_no_sense_is_named() {
     terminal.shows("write eval \"$(zklock acquire ...)\" || exit");
     assert_eq!(terminal.code(), Some(64));
     for words in [&["held"][..], &["release"]] {
-        let ended = output(zklock().args(words));
-        assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{words:?}");
-        assert!(ended.errors.contains("<HOLD>"), "{}", ended.errors);
+        for unset in [zklock().args(words), zklock().args(words).env("ZKLOCK_HOLD", "")] {
+            let ended = output(unset);
+            assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{words:?}");
+            let how = "ZKLOCK_HOLD is set by eval \"$(zklock acquire ...)\" || exit";
+            assert!(ended.errors.contains(how), "{}", ended.errors);
+        }
         let ended = output(zklock().env("ZKLOCK_HOLD", "nothing").args(words));
         assert_eq!(ended.code, Some(122), "{words:?}: {}", ended.errors);
     }
