@@ -266,7 +266,8 @@ impl Run {
             }
         }
         match hold.release().await {
-            Ok(()) => notify.tell(&format!("STATUS=released the lock {}", hold.path())).await,
+            Ok(()) if self.verbose => say!("released the lock {}", hold.path()),
+            Ok(()) => {}
             Err(error) => match error.kind() {
                 ErrorKind::Lost(reason) => return Ok(lost_unnoticed(hold, &reason, on_lost)),
                 // The command has done its work. Closing the client frees the lock too.
