@@ -241,7 +241,7 @@ fn a_lock_that_no_shell_learns_of_is_not_kept() {
     let us = std::process::id().to_string();
     acquire.args(["acquire", "--mutex", &path, "--pid", &us]).stdout(Stdio::from(writer));
     let ended = acquire.status().expect("the command is built");
-    assert_eq!(ended.code(), Some(0), "a reader that goes away ends it quietly");
+    assert_eq!(ended.code(), Some(125), "a shell must not go on without the lock");
     operator().wait_for_children(&path, 0, SOON);
 }
 
