@@ -126,19 +126,47 @@ async fn an_offset_moves_the_boundary() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_time_that_goes_back_runs_nothing_twice() {
+async fn a_time_that_goes_back_by_less_than_a_period_runs_nothing_twice() {
     let server = at_noon_of(7);
-    let job = job(&host(&server).await);
+    let host = host(&server).await;
+    let job = job(&host);
     soon(running(&job).await.done()).await.unwrap();
-    for day in [6, 1, 7] {
-        server.set_date(DAY * day);
+    for at in [DAY * 7, DAY * 6 + DAY * 3 / 4] {
+        server.set_date(at);
         assert_eq!(already(&job).await.period(), 7);
     }
-    // A run that fails counts as well: it may have been in the period that it is now.
+    // A run that has failed is repeated, in the period in which it was.
     server.set_date(DAY * 8);
     soon(running(&job).await.failed("no")).await.unwrap();
-    server.set_date(DAY * 7);
+    server.set_date(DAY * 8 - Duration::from_secs(1));
+    assert_eq!(already(&next_period_after_failure(&host)).await.period(), 8);
+    soon(running(&job).await.done()).await.unwrap();
+    server.set_date(DAY * 8);
     assert_eq!(already(&job).await.period(), 8);
+    server.set_date(DAY * 9);
+    soon(running(&job).await.done()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_from_the_future_is_an_error_until_somebody_deletes_it() {
+    let server = at_noon_of(7);
+    let job = job(&host(&server).await);
+    for fails in [false, true] {
+        server.set_date(DAY * 3650);
+        let run = running(&job).await;
+        soon(async { if fails { run.failed("no").await } else { run.done().await } }).await.unwrap();
+        for day in [8, 9, 3648] {
+            server.set_date(DAY * day);
+            let error = soon(job.begin()).await.map(drop).unwrap_err();
+            says(&error, ErrorKind::Refused, &[RECORD, "in the future", "clock is wrong", "delete the node"]);
+            queue_of(&server, PATH, 1);
+        }
+        // As the message says.
+        assert!(server.delete(RECORD));
+        server.set_date(DAY * 9);
+        soon(running(&job).await.done()).await.unwrap();
+        assert!(server.delete(RECORD));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -301,6 +329,19 @@ async fn a_server_that_falls_silent_once_the_lock_is_held_ends_the_wait() {
         server.inject(Fault::drop_reply(Kind::GetData).nth(nth).below(PATH).times(1000));
         let error = soon(job(&host).begin_timeout(Duration::from_millis(300))).await.map(drop).unwrap_err();
         says(&error, ErrorKind::Unreachable, &[PATH, "300ms"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_gives_up_before_it_runs_has_not_used_up_the_period() {
+    for nth in 1..=4 {
+        let server = at_noon_of(7);
+        let (one, other) = (host(&server).await, host(&server).await);
+        server.inject(Fault::delay_reply(Kind::Multi, Duration::from_secs(1)).nth(nth).below(PATH));
+        let begun = soon(next_period_after_failure(&one).begin_timeout(Duration::from_millis(300))).await;
+        if begun.map(run_of).is_err() {
+            running(&next_period_after_failure(&other)).await;
+        }
     }
 }
 

@@ -8,9 +8,11 @@ mod server;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
+use tokio::time::timeout;
 use zklock_core::face::{longest, times};
 use zklock_core::{Client, ClientOptions, ErrorKind, Hold};
 
+use crate::commands::jobs;
 use crate::connect::{Connection, Source, options_for};
 use crate::duration;
 use crate::exit::Exit;
@@ -22,18 +24,22 @@ use finding::{Finding, Findings};
 /// A write that takes longer than this makes every lock slow.
 const SLOW: Duration = Duration::from_millis(100);
 const WRITES: usize = 20;
-/// If clocks differ by more than this, ages in `zklock ls` mislead. Locks do not mind.
+/// If clocks differ by more than this, jobs may run at a wrong time, and ages in `zklock ls` mislead. Locks do not mind.
 const APART: Duration = Duration::from_secs(2);
+/// How long it looks for jobs.
+const SEARCH: Duration = Duration::from_secs(5);
+/// Where it tries a lock if nobody says where.
+const ANYWHERE: &str = "/zklock-doctor";
 
 /// Check whether locks would work here, and say what to do if not
 ///
 /// It asks each server, opens a session, and acquires and releases a lock at the path. If there are several servers, it asks
-/// each one separately for the nodes below the path, to find a server that lags behind or belongs to another ensemble. It ends
-/// with code 1 if anything is wrong.
+/// each one separately for the nodes below the path, to find a server that lags behind or belongs to another ensemble. It also looks at the
+/// records of jobs (run --every) below the path, or of all jobs if no path is given. It ends with code 1 if anything is wrong.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
     /// Where to try a lock. Choose a path below the node that your programs use, so that the same rights apply
-    #[arg(default_value = "/zklock-doctor")]
+    #[arg(default_value = ANYWHERE)]
     path: String,
 
     /// Write JSON: an array of findings
@@ -77,7 +83,24 @@ impl Doctor {
         findings.extend(session_timeout(&client, connection.session_timeout));
         findings.add(encryption(connection));
         self.look_at_lock(&client, connection, servers, findings).await;
+        self.look_at_jobs(&client, findings).await;
         client.close().await;
+    }
+
+    /// Finds jobs that do not run, because of what is recorded of their last run.
+    async fn look_at_jobs(&self, client: &Client, findings: &mut Findings) {
+        let path = if self.path == ANYWHERE { "/" } else { &self.path };
+        let Ok(Ok(jobs)) = timeout(SEARCH, jobs::below(client, path)).await else {
+            let advice = "see what `zklock jobs` says of paths that have jobs";
+            return findings.add(Finding::warning(
+                "jobs",
+                format!("not all below {path} could be seen"),
+                advice,
+            ));
+        };
+        let wrong = jobs.into_iter().filter_map(|job| job.error);
+        findings
+            .extend(wrong.map(|error| Finding::bad("jobs", error, "until then it runs nowhere")).collect());
     }
 
     /// Does everything once that programs must be allowed to do.
@@ -228,8 +251,8 @@ fn clock(before: SystemTime, created: SystemTime, after: SystemTime) -> Finding 
     let apart = outside(created, before).max(outside(after, created));
     let text = format!("the servers' and this machine's differ by {}", duration::short(apart));
     if apart > APART {
-        let advice = "this does not matter to locks, but the ages that `zklock ls` shows are wrong by that: \
-                      check NTP";
+        let advice = "this does not matter to locks, but jobs (run --every) go by the leader's clock, and the ages that \
+                      `zklock ls` shows are wrong by that: check NTP on the servers and here";
         Finding::warning("clocks", text, advice)
     } else {
         Finding::good("clocks", text)

@@ -20,8 +20,8 @@ const RECORD: &str = "last-run";
 /// Show the jobs below a path that run once in each period (run --every): the last run, and when the next one is due
 ///
 /// It looks at every node below the path, one after the other. HOLDER holds the job's mutex now. A job that is running although
-/// nobody holds it has crashed. Times are compared with the clock of this machine. A job whose record cannot be read is shown
-/// with the reason, and the code is 125 then.
+/// nobody holds it has crashed. Times are compared with the clock of this machine. A job whose record cannot be read, or is from
+/// the future by more than a period, is shown with the reason, and the code is 125 then.
 #[derive(Args, Debug)]
 pub(crate) struct Jobs {
     /// Where to begin
@@ -33,13 +33,13 @@ pub(crate) struct Jobs {
     json: bool,
 }
 
-/// A job as programs read it: its last run, or why that cannot be read.
+/// A job as programs read it: its last run, and why it does not run again.
 #[derive(Debug, Serialize)]
-struct Job {
+pub(super) struct Job {
     path: String,
     #[serde(flatten)]
     last: Option<Last>,
-    error: Option<String>,
+    pub(super) error: Option<String>,
     holder: Option<String>,
 }
 
@@ -71,9 +71,8 @@ impl Jobs {
         }
         match jobs.iter().filter(|job| job.error.is_some()).count() {
             0 => Ok(()),
-            unreadable => {
-                let message =
-                    format!("the records of {unreadable} of {} jobs cannot be read: see above", jobs.len());
+            wrong => {
+                let message = format!("{wrong} of {} jobs do not run: see above", jobs.len());
                 Err(Failure::new(Exit::Other, message))
             }
         }
@@ -82,11 +81,11 @@ impl Jobs {
 
 impl Job {
     fn new(path: String, last: Result<Record, Error>, holder: Option<String>) -> Self {
-        let (last, error) = match last {
-            Ok(record) => (Some(Last::new(record)), None),
-            Err(error) => (None, Some(error.to_string())),
+        let error = match &last {
+            Ok(record) => record.check(&path, SystemTime::now()).err(),
+            Err(error) => Some(error.clone()),
         };
-        Self { path, last, error, holder }
+        Self { path, last: last.ok().map(Last::new), error: error.map(|error| error.to_string()), holder }
     }
 
     /// Returns the cells of its row. An error has a column of its own, without a head, for a long one would make another column
@@ -121,20 +120,17 @@ impl Last {
 
     fn cells(&self) -> [String; 5] {
         let short = |duration: Option<Duration>| duration.map_or("-".to_owned(), duration::short);
-        let age = SystemTime::now().duration_since(self.record.began).unwrap_or_default();
+        let began = match SystemTime::now().duration_since(self.record.began) {
+            Ok(age) => format!("{} ago", duration::short(age)),
+            Err(ahead) => format!("in {}", duration::short(ahead.duration())),
+        };
         let took = self.record.ended.map(|ended| ended.duration_since(self.record.began).unwrap_or_default());
-        [
-            self.outcome.clone(),
-            format!("{} ago", duration::short(age)),
-            short(took),
-            harmless(&self.by),
-            period::due(&self.record),
-        ]
+        [self.outcome.clone(), began, short(took), harmless(&self.by), period::due(&self.record)]
     }
 }
 
 /// Lists the jobs below a path, in alphabetical order.
-async fn below(client: &Client, path: &str) -> Result<Vec<Job>, Failure> {
+pub(super) async fn below(client: &Client, path: &str) -> Result<Vec<Job>, Failure> {
     let mut jobs = Vec::new();
     let mut unseen = vec![path.to_owned()];
     while let Some(path) = unseen.pop() {

@@ -7,6 +7,18 @@ use rustix::process::Signal;
 /// A period of many years does not end during a test.
 const LONG: &str = "300000d";
 
+/// The record of a run in 2100.
+const FROM_THE_FUTURE: &str = "zklock-job 1
+began=4102444800000
+ended=4102444800001
+every=86400000
+offset=0
+token=1
+by=db9/3
+outcome=done
+failure=
+";
+
 fn every(path: &str, options: &[&str], script: &str) -> Output {
     output(&mut run(path, &[&["--every", LONG], options].concat(), script))
 }
@@ -106,23 +118,31 @@ fn jobs_shows_the_last_run_the_next_and_who_runs_it_now() {
 }
 
 #[test]
-fn jobs_shows_a_record_that_it_cannot_read_among_the_others_and_fails() {
+fn a_record_that_cannot_be_read_or_is_from_the_future_is_shown_among_the_others_with_the_way_out() {
     let (folder, operator) = (path(), operator());
     let job = |name: &str| format!("{folder}/{name}");
     for name in ["a", "c"] {
         assert_eq!(every(&job(name), &[], "true").code, Some(0));
     }
-    for (node, data) in [("b", ""), ("b/last-run", "yesterday")] {
+    for (node, data) in [("b", ""), ("b/last-run", "yesterday"), ("d", ""), ("d/last-run", FROM_THE_FUTURE)] {
         operator.create(&job(node), data);
     }
     let ended = output(zklock_there().args(["jobs", &folder]));
     assert_eq!(ended.code, Some(125), "{ended:?}");
-    assert_eq!(ended.told(), "zklock: the records of 1 of 3 jobs cannot be read: see above\n");
+    assert_eq!(ended.told(), "zklock: 2 of 4 jobs do not run: see above\n");
     let text = plain(&ended.out).replace(&folder, "PATH");
     let rows: Vec<_> = text.lines().collect();
     assert!(rows[1].starts_with("PATH/a done ") && rows[3].starts_with("PATH/c done "), "{text}");
     let told = "PATH/b unreadable - - - - - the record of the job PATH/b cannot be read, ";
     assert!(rows[2].starts_with(told), "{text}");
+    assert!(rows[4].starts_with("PATH/d done in ") && rows[4].contains("in the future"), "{text}");
+    let run = output(zklock_there().args(["run", "--quiet", "--every", "1d", "--mutex", &job("d"), "true"]));
+    assert_eq!(run.code, Some(125), "{run:?}");
+    assert!(run.errors.contains(&format!("then delete the node {}/last-run", job("d"))), "{run:?}");
+    let doctor = output(zklock_there().args(["doctor", &folder]));
+    let bad: Vec<_> = doctor.out.lines().filter(|line| line.starts_with("BAD")).collect();
+    assert_eq!((doctor.code, bad.len()), (Some(1), 2), "{doctor:?}");
+    assert!(bad[0].contains("b/last-run") && bad[1].contains("d/last-run"), "{bad:?}");
     let json = output(zklock_there().args(["jobs", "--json", &folder]));
     assert_eq!(json.code, Some(125), "{json:?}");
     let jobs: serde_json::Value = serde_json::from_str(&json.out).unwrap();

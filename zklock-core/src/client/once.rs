@@ -20,7 +20,7 @@ use crate::session::session::Session;
 use crate::zookeeper::ensemble::{NodeData, Write};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// A job that runs on one host in each period. See [`Client::once`](crate::Client::once).
 ///
@@ -90,14 +90,16 @@ impl Once {
     /// or loses the mutex, the job runs here, or in the next period: see [`AfterFailure`](crate::AfterFailure). So no period is
     /// skipped while a host waits, or comes again in the same period.
     ///
-    /// The period is the one that it is for the servers once the mutex is held. If their time lies before the recorded run,
-    /// because the clock of another leader is slower, nothing is left to do.
+    /// The period is the one that it is for the servers once the mutex is held. If the recorded run lies later, because the clock of
+    /// another leader is slower, that run counts: nothing is left to do if it is done, and if it has failed, it is repeated. If it
+    /// lies later by more than a period, a clock is wrong, and that is an error.
     ///
     /// # Errors
     ///
     /// Fails like [`Lock::acquire`] does; and with:
     ///
-    /// * [`ErrorKind::Refused`] if the record cannot be read. The message names its node, and says what to do;
+    /// * [`ErrorKind::Refused`] if the record cannot be read, or is from the future by more than a period. The message names its
+    ///   node, and says what to do;
     /// * [`ErrorKind::Lost`] if the mutex is lost before the run is recorded, or [`ErrorKind::Uncertain`] if another host has
     ///   recorded a run since;
     /// * [`ErrorKind::Unreachable`] if the ensemble does not answer any more once the mutex is held;
@@ -125,7 +127,8 @@ impl Once {
         self.begin_as(Owner::current(), Wait::Forever).await
     }
 
-    /// Like [`begin`](Self::begin), but waits no longer than `timeout` for another host. Zero does not wait.
+    /// Like [`begin`](Self::begin), but waits no longer than `timeout` for another host. Zero does not wait. Once the run is sent to
+    /// be recorded, the time no longer ends the call.
     ///
     /// # Errors
     ///
@@ -161,44 +164,58 @@ impl Once {
         let hold = self.lock.acquire_as(owner, wait).await?;
         let pool = self.lock.pool();
         let wait = if wait == Wait::Once { Wait::at_most(Some(pool.options().try_timeout)) } else { wait };
-        tokio::select! {
+        let (last, version, now) = tokio::select! {
             biased;
-            begun = self.begin_under(hold) => begun,
+            seen = self.look(&hold) => seen?,
             _ = wait.over() => {
-                let message = format!("the record of the job {} was not read and written {wait}: {}", self.spec.path(), silence(pool));
-                Err(Error::new(ErrorKind::Unreachable, message))
+                let message = format!("the record of the job {} was not read {wait}: {}", self.spec.path(), silence(pool));
+                return Err(Error::new(ErrorKind::Unreachable, message));
+            }
+        };
+        if let Some(last) = &last {
+            last.check(self.spec.path(), now)?;
+        }
+        if let Some(last) = last.as_ref().filter(|last| self.spec.is_over(last, now)) {
+            release(&hold).await?;
+            return Ok(Begun::Done(last.clone()));
+        }
+        let record = Record {
+            // What repeats a run whose clock was faster is in its period.
+            began: last.map_or(now, |last| now.max(last.began)),
+            ended: None,
+            every: self.spec.every(),
+            offset: self.spec.offset,
+            identity: pool.identity().to_owned(),
+            token: hold.token(),
+            outcome: RunOutcome::Running,
+        };
+        // Once this is sent, the time does not end the wait, but the loss of the hold does: who gives up has begun in this period, too.
+        match write(&hold, &record.to_text(), version).await {
+            Ok(version) => Ok(Begun::Run(Run::new(hold, record, version))),
+            Err(error) => {
+                let place = format!(
+                    "the job {} does not run here; if its run is recorded, it counts as failed",
+                    self.spec.path()
+                );
+                Err(error.within(&place))
             }
         }
     }
 
-    /// Looks whether there is something to do, and records the run.
-    async fn begin_under(&self, hold: Hold) -> Result<Begun, Error> {
+    /// Looks at the last run, and at the servers' clock. Returns the version of the record, too.
+    async fn look(&self, hold: &Hold) -> Result<(Option<Record>, i32, SystemTime), Error> {
         let (last, version) = match hold.read(&self.node).await? {
             Some(node) => (record::read(self.spec.path(), &node)?, node.version),
             None => (None, self.create().await?),
         };
         // The same once more: only what is written gets a date.
         let text = last.as_ref().map_or(record::empty().to_owned(), Record::to_text);
-        let version = write(&hold, &text, version).await?;
+        let version = write(hold, &text, version).await?;
         let Some(NodeData { modified: now, .. }) = hold.read(&self.node).await? else {
             let message = format!("the record of the job {} was deleted while it was read", self.spec.path());
             return Err(Error::new(ErrorKind::Conflict, message));
         };
-        if let Some(last) = last.filter(|last| self.spec.is_over(last, now)) {
-            release(&hold).await?;
-            return Ok(Begun::Done(last));
-        }
-        let record = Record {
-            began: now,
-            ended: None,
-            every: self.spec.every(),
-            offset: self.spec.offset,
-            identity: self.lock.pool().identity().to_owned(),
-            token: hold.token(),
-            outcome: RunOutcome::Running,
-        };
-        let version = write(&hold, &record.to_text(), version).await?;
-        Ok(Begun::Run(Run::new(hold, record, version)))
+        Ok((last, version, now))
     }
 
     /// Creates the node of the record, without a record, and returns its version. It is not guarded: servers before 3.5 cannot do

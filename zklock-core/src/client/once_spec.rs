@@ -165,8 +165,7 @@ impl OnceSpec {
     /// described differently now, are compared by when the run began.
     pub(crate) fn is_over(&self, last: &Record, now: SystemTime) -> bool {
         let number = |at| period(at, self.every, self.offset);
-        let (then, now) = (number(last.began), number(now));
         // If the clock was put back, or a slower one counts now, this period may have had its run already.
-        then > now || then == now && (last.is_done() || self.after_failure == AfterFailure::Next)
+        number(last.began) >= number(now) && (last.is_done() || self.after_failure == AfterFailure::Next)
     }
 }

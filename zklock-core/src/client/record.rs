@@ -117,6 +117,22 @@ impl Record {
         self.outcome == RunOutcome::Done
     }
 
+    /// Refuses the record if it is from the future by more than a period: nothing follows from it but that a clock is wrong. It is
+    /// hidden, because only the command has another clock than the servers'.
+    #[doc(hidden)]
+    pub fn check(&self, path: &str, now: SystemTime) -> Result<(), Error> {
+        let ahead = self.began.duration_since(now).unwrap_or_default();
+        if ahead <= self.every {
+            return Ok(());
+        }
+        let message = format!(
+            "the last run of the job {path} is recorded as {:?} in the future, so a server's clock is wrong, or was: set it right, and \
+             then delete the node {path}/{NAME} if the job may run now",
+            Duration::from_secs(ahead.as_secs())
+        );
+        Err(Error::new(ErrorKind::Refused, message))
+    }
+
     pub(crate) fn to_text(&self) -> String {
         let failure = if let RunOutcome::Failed(why) = &self.outcome { why } else { "" };
         let ended = self.ended.map_or(String::new(), |ended| since_1970(ended).to_string());
