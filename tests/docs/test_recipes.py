@@ -134,26 +134,53 @@ def test_fastapi_answers_503_if_no_server_answers(hosts: Hosts, ground: Ground, 
     assert post(here, "/reports/sales").status == 200
 
 
-def test_celery_runs_a_task_in_one_process(hosts: Hosts, servers: str) -> None:
-    # Only the log says which task has which result.
-    hosts.write_celery_config("task_ignore_result = False")
-    install(hosts, "Celery", servers)
-    words = ("-m", "celery", "-A", "tasks", "worker", "--concurrency", "2", "--without-gossip", "--loglevel", "INFO")
-    worker = hosts.python(*words)
+# A second in place of more than a session timeout: it may be tried in vain a few times.
+SOON_AGAIN = ('"default_retry_delay": 15', '"default_retry_delay": 1')
+WORKER = ("-m", "celery", "-A", "tasks", "worker", "--concurrency", "2", "--without-gossip", "--loglevel", "INFO")
+
+
+def queue(hosts: Hosts, task: str) -> None:
+    assert hosts.python("-c", f"import tasks; tasks.{task}").end() == 0, hosts.logs()
+
+
+def test_celery_runs_a_task_in_one_process_at_a_time(hosts: Hosts, servers: str) -> None:
+    hosts.write_celery_config()
+    install(hosts, "Celery", servers, SOON_AGAIN)
+    worker = hosts.python(*WORKER)
     worker.said(r"celery@\S+ ready")
     for _ in range(2):
-        assert hosts.python("-c", "import tasks; tasks.report.delay('monday')").end() == 0, hosts.logs()
-    hosts.await_work(1)
-    until(lambda: "'busy'" in worker.log() or len(hosts.begun()) > 1, hosts.logs)
-    assert len(hosts.begun()) == 1, hosts.logs()
+        queue(hosts, "report.delay('monday')")
+    worker.said("Retry in")
+    assert len(hosts.await_work(1)) == 1, hosts.logs()
     hosts.let_go()
-    worker.said(r"tasks\.report\[\S+\] succeeded in \S+ 'made'")
-    # The lock is free again.
-    assert hosts.python("-c", "import tasks; tasks.report.delay('monday')").end() == 0
-    worker.said(r"tasks\.report\[\S+\] succeeded in \S+ 'made'", times=2)
-    assert worker.pid not in hosts.begun()
+    worker.said(r"tasks\.report\[\S+\] succeeded", times=2)
+    assert len(hosts.begun()) == 2 and worker.pid not in hosts.begun()
     assert worker.end(by=signal.SIGTERM) == 0, worker.log()
     assert "Traceback" not in worker.log()
+
+
+def test_celery_does_the_work_of_a_process_that_was_killed_and_each_order_once(hosts: Hosts, servers: str) -> None:
+    # Only the log says which task has which result.
+    hosts.write_celery_config("task_ignore_result = False")
+    install(hosts, "Celery", servers, SOON_AGAIN)
+    worker = hosts.python(*WORKER)
+    worker.said(r"celery@\S+ ready")
+    killed = [hosts.python("-c", f"import tasks; tasks.{task}") for task in ("report('monday')", "order('4711')")]
+    hosts.await_work(2)
+    for task in ("report.delay('monday')", "order.delay('4711')"):
+        queue(hosts, task)
+        worker.said(rf"tasks\.{task[:5]}\S+ retry: Retry in")
+    for program in killed:
+        program.end(by=signal.SIGKILL)
+    # Their locks are free when their sessions have timed out.
+    hosts.await_work(4)
+    hosts.let_go()
+    worker.said(r"tasks\.report\[\S+\] succeeded")
+    worker.said(r"tasks\.order\[\S+\] succeeded in \S+ 'done'")
+    queue(hosts, "order.delay('4711')")
+    worker.said(r"tasks\.order\[\S+\] succeeded in \S+ 'done before, by")
+    assert len(hosts.begun()) == 4, hosts.logs()
+    assert worker.end(by=signal.SIGTERM) == 0, worker.log()
 
 
 def test_celery_retries_a_task_that_has_lost_its_lock(
@@ -161,7 +188,7 @@ def test_celery_retries_a_task_that_has_lost_its_lock(
 ) -> None:
     hosts.write("celeryconfig.py", "broker_url = 'memory://'\ntask_always_eager = True\n")
     install(hosts, "Celery", servers)
-    task = hosts.python("-c", "import tasks; print(tasks.report.delay('monday').get())")
+    task = hosts.python("-c", "import tasks; tasks.report.delay('monday').get()")
     hosts.await_work(1)
     (node,) = ground.expect_children(f"{chroot}/locks/report-monday", 1)
     ground(f"delete {chroot}/locks/report-monday/{node}")
@@ -169,7 +196,7 @@ def test_celery_retries_a_task_that_has_lost_its_lock(
     assert_free(hosts, servers, "/locks/report-monday")
     hosts.let_go()
     assert task.end() == 0, task.log()
-    assert len(hosts.begun()) == 2 and "made" in task.log()
+    assert len(hosts.begun()) == 2
 
 
 def assert_free(hosts: Hosts, servers: str, path: str) -> None:

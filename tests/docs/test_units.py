@@ -1,4 +1,4 @@
-"""The systemd units and the crontab line in docs/recipes.md, with the command ``zklock`` itself."""
+"""The systemd units in docs/recipes.md, with the command ``zklock`` itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import typing
 import pytest
 from ground import Ground
 from host import Hosts, Program
-from page import ADDRESS, ROOT, blocks, changed, texts
+from page import ADDRESS, ROOT, blocks, changed
 
 UNITS = blocks("docs/recipes.md", "ini")["systemd"]
 PACKAGED = ROOT / "packaging/zklock@.service"
@@ -143,24 +143,3 @@ def test_service_is_not_restarted_where_that_does_not_help(start: Start, job: st
     assert hopeless == set(ends)
     for status, change in ends.items():
         assert start("scheduler.service", change).end() == status
-
-
-def test_cron_makes_the_report_on_one_host(hosts: Hosts, servers: str, job: str) -> None:
-    variable, line = texts("docs/recipes.md", "cron").splitlines()
-    assert variable == f"ZKLOCK_HOSTS={ADDRESS}"
-    minute, hour, day, month, weekday, user, command = line.split(maxsplit=6)
-    assert (minute, hour, day, month, weekday, user) == ("0", "3", "*", "*", "*", "reports")
-    for before, after in (
-        ("/usr/local/bin/zklock", ZKLOCK), ("/usr/local/bin/report", job), ("--at-least 5m", "--at-least 100ms")
-    ):
-        command = changed(command, before, after)
-    # As cron does.
-    words = ("env", f"ZKLOCK_HOSTS={servers}", "/bin/sh", "-c", command)
-    first = hosts.start(*words)
-    hosts.await_work(1)
-    # The host that finds the lock busy succeeds, and prints nothing that cron would mail.
-    second = hosts.start(*words)
-    assert second.end() == 0 and not second.log()
-    hosts.let_go()
-    assert first.end() == 0, first.log()
-    assert len(hosts.begun()) == 1

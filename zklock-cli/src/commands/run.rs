@@ -58,8 +58,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     period: Period,
 
-    /// Keep the lock for this long, even if the command ends earlier: for cron on hosts whose
-    /// clocks differ
+    /// Keep the lock for this long, even if the command ends earlier
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
     at_least: Duration,
 
