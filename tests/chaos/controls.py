@@ -59,8 +59,14 @@ OF_JOBS = (
     Control(
         "a job's period taken from the client's clock",
         "zklock-core/src/client/once.rs",
-        "if let Some(last) = last.filter(|last| self.spec.is_over(last, now)) {",
-        "let now = std::time::SystemTime::now();\n        if let Some(last) = last.filter(|last| self.spec.is_over(last, now)) {",
+        "if let Some(last) = &last {",
+        "let now = std::time::SystemTime::now();\n        if let Some(last) = &last {",
+    ),
+    Control(
+        "a job's record obeyed although it is from the future",
+        "zklock-core/src/client/once.rs",
+        "last.check(self.spec.path(), now)?;",
+        "let _ = last.check(self.spec.path(), now);",
     ),
     Control(
         "a job that is recorded as running taken for done",

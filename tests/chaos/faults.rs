@@ -5,13 +5,19 @@ use std::time::{Duration, Instant};
 
 use ground::{Dice, Server};
 
-use crate::field::{DISK, Field};
+use crate::field::{DATE, DISK, Field};
+use crate::jobs::Between;
 use crate::judge::{SESSION, TICK};
+use crate::record::lock;
+use crate::report::now;
 use crate::servers::Kind;
+use crate::workers::JOBS;
 
 /// How long the servers may take until they serve again. A server that was left alone asks for a leader ever more rarely, up to once
 /// in a minute.
 const MENDED: Duration = Duration::from_secs(90);
+const HOUR: i64 = 3_600;
+const TEN_YEARS: i64 = 87_660 * HOUR;
 
 type Strike = fn(&mut Field, usize) -> io::Result<()>;
 
@@ -66,6 +72,12 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         grant_at_most(field, at, SESSION * 10);
         mended(field)
     }),
+    of_zookeeper("date of the leader an hour ahead", leader, |field, at| wrong_date(field, at, HOUR)),
+    of_zookeeper("date of the leader an hour behind", leader, |field, at| wrong_date(field, at, -HOUR)),
+    of_zookeeper("date of the leader ten years ahead", leader, |field, at| wrong_date(field, at, TEN_YEARS)),
+    of_zookeeper("date of the leader ten years behind", leader, |field, at| {
+        wrong_date(field, at, -TEN_YEARS)
+    }),
     of_zookeeper("slow disk of the leader", leader, slow_disk),
     of_zookeeper("slow disk of a follower", follower, slow_disk),
     of_zookeeper("full disk", any, |field, at| {
@@ -108,6 +120,29 @@ fn disk(field: &mut Field, at: usize, order: &str) -> io::Result<()> {
 fn slow_disk(field: &mut Field, at: usize) -> io::Result<()> {
     let delay = millis(&mut field.dice, 20, 400);
     disk(field, at, &format!("slow {}", delay.as_millis()))
+}
+
+/// Gives a server a date that is wrong by so many seconds for a time. If it was ahead, an operator then deletes the records that
+/// are from the future by more than a period, as the errors say.
+fn wrong_date(field: &mut Field, at: usize, seconds: i64) -> io::Result<()> {
+    let date = field.servers.zookeeper().server(at).home().join(DATE);
+    let begin = now();
+    field.register.book.jobs.date_is_wrong(Between(begin, u64::MAX));
+    std::fs::write(&date, seconds.to_string())?;
+    lasts(field, 5, 20)?;
+    std::fs::remove_file(date)?;
+    field.register.book.jobs.date_is_wrong(Between(begin, now()));
+    lasts(field, 5, 10)?;
+    mended(field)?;
+    let ahead = u64::try_from(seconds).unwrap_or_default() * 1_000_000_000;
+    let jobs = JOBS.iter().filter_map(|job| lock(job));
+    for (path, ..) in jobs.filter(|(.., terms)| terms.is_some_and(|terms| terms.every < ahead)) {
+        let begin = now();
+        // It may not have been written yet.
+        let _ = field.servers.admin().try_delete(&format!("{path}/last-run"));
+        field.register.book.jobs.is_forgotten(&path, Between(begin, now()));
+    }
+    Ok(())
 }
 
 /// A time between these numbers of milliseconds.

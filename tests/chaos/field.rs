@@ -17,6 +17,8 @@ use crate::workers::{PLACES, Program, Workers, is_ours};
 
 /// The file in a server's folder that tells disk.c what to do.
 pub(crate) const DISK: &str = "disk";
+/// The file in a server's folder that tells date.c by how many seconds its date is wrong.
+pub(crate) const DATE: &str = "date";
 /// Workers that share a way to the servers.
 const GROUPS: usize = 12;
 /// How often the workers' reports are judged.

@@ -1,7 +1,8 @@
 //! Collects what workers say of jobs that run once in each period, and finds what cannot all be true.
 //!
-//! Like the judge of claims it knows nothing of ZooKeeper. The servers have the machine's clock. So the moment that the servers
-//! gave to a call lies between the call and its answer, and a worker's own clock does not matter.
+//! Like the judge of claims it knows nothing of ZooKeeper. The servers have the machine's clock, but for the times in which a
+//! fault makes one's date wrong. So the moment that the servers gave to a call lies between the call and its answer, or anywhere if
+//! that was such a time, and a worker's own clock does not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,13 +30,19 @@ pub(crate) enum Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Between(pub(crate) u64, pub(crate) u64);
 
+impl Between {
+    fn meets(self, other: Self) -> bool {
+        self.0 <= other.1 && other.0 <= self.1
+    }
+}
+
 impl fmt::Display for Between {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "between {} and {} µs", self.0 / 1_000, self.1 / 1_000)
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Run {
     worker: String,
     began: Between,
@@ -49,7 +56,7 @@ impl Run {
 }
 
 /// A worker's answer was that nothing is left to do.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Answer {
     worker: String,
     at: Between,
@@ -58,29 +65,43 @@ struct Answer {
     period: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Job {
     terms: Terms,
     /// By token, so that each run has begun later than the one before.
     runs: BTreeMap<i64, Run>,
     answers: Vec<Answer>,
+    /// When an operator deleted its record.
+    forgotten: Vec<Between>,
 }
 
 /// The jobs of all paths.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Jobs {
     /// What the machine's monotonic clock is behind the time since 1970.
     since_1970: u64,
+    /// When a server's date was wrong, by when that began.
+    wrong: BTreeMap<u64, u64>,
     jobs: BTreeMap<String, Job>,
 }
 
 impl Jobs {
     pub(crate) fn new(since_1970: u64) -> Self {
-        Self { since_1970, jobs: BTreeMap::new() }
+        Self { since_1970, ..Self::default() }
+    }
+
+    /// Notes that a server's date was wrong for this time, of which the end may not be known yet.
+    pub(crate) fn date_is_wrong(&mut self, Between(begin, end): Between) {
+        self.wrong.insert(begin, end);
+    }
+
+    /// Notes that an operator has deleted a job's record.
+    pub(crate) fn is_forgotten(&mut self, path: &str, at: Between) {
+        self.jobs.entry(path.to_owned()).and_modify(|job| job.forgotten.push(at));
     }
 
     fn job(&mut self, path: &str, terms: Terms) -> &mut Job {
-        let new = || Job { terms, runs: BTreeMap::new(), answers: Vec::new() };
+        let new = || Job { terms, runs: BTreeMap::new(), answers: Vec::new(), forgotten: Vec::new() };
         self.jobs.entry(path.to_owned()).or_insert_with(new)
     }
 
@@ -110,6 +131,9 @@ impl Jobs {
 
     /// The first and the last period in which the moment may lie.
     fn periods(&self, every: u64, at: Between) -> (u64, u64) {
+        if self.wrong.iter().any(|(begin, end)| at.meets(Between(*begin, *end))) {
+            return (0, u64::MAX);
+        }
         let period = |time| (self.since_1970 + time) / every;
         (period(at.0), period(at.1))
     }
@@ -140,7 +164,12 @@ impl Jobs {
             // Those after the first that certainly began later have begun later, too.
             let later = job.runs.range(token + 1..);
             let later = later.take_while(|(_, later)| self.periods(every, later.began).0 <= period);
-            for (later, again) in later.filter(|(_, later)| self.period(every, later.began) == Some(period)) {
+            let later = later.filter(|(_, later)| {
+                let between = Between(run.began.0, later.began.1);
+                let is_forgotten = job.forgotten.iter().any(|at| at.meets(between));
+                self.period(every, later.began) == Some(period) && !is_forgotten
+            });
+            for (later, again) in later {
                 let [first, second] = [run.text(*token), again.text(*later)];
                 found.push(format!("{path}: period {period} had its run, {first}, and then {second}"));
             }
@@ -153,7 +182,12 @@ impl Jobs {
         let Answer { worker, at, token, period } = answer;
         let Terms { every, again } = job.terms;
         let (first, last) = self.periods(every, *at);
-        let may_lie = |at| self.periods(every, at).0 <= *period && *period <= self.periods(every, at).1;
+        // Once a date was wrong, the record of a run may lie ahead, but not by more than a period.
+        let ahead = u64::from(!self.wrong.is_empty());
+        let may_lie = |at| {
+            let (first, last) = self.periods(every, at);
+            (first..=last.saturating_add(ahead)).contains(period)
+        };
         let why = match job.runs.get(token) {
             _ if !may_lie(*at) => format!("it was period {first} to {last}"),
             None if again => "nobody has had that run".to_owned(),
@@ -172,11 +206,11 @@ impl Jobs {
     pub(crate) fn summary(&self) -> impl Iterator<Item = String> {
         self.jobs.iter().map(|(path, job)| {
             let count = |outcome| job.runs.values().filter(|run| run.outcome == outcome).count();
-            let period = |at: Between| self.periods(job.terms.every, at).1;
+            let period = |at: Between| Some(self.periods(job.terms.every, at).1).filter(|period| *period < u64::MAX);
             let done = job.runs.values().filter(|run| run.outcome != Outcome::Failed);
-            let done: BTreeSet<_> = done.map(|run| period(run.began)).collect();
-            let answered = job.answers.iter().map(|answer| period(answer.at));
-            let answered: BTreeSet<_> = answered.chain(job.runs.values().map(|run| period(run.began))).collect();
+            let done: BTreeSet<_> = done.filter_map(|run| period(run.began)).collect();
+            let answered = job.answers.iter().filter_map(|answer| period(answer.at));
+            let answered: BTreeSet<_> = answered.chain(job.runs.values().filter_map(|run| period(run.began))).collect();
             let all = answered.last().zip(answered.first()).map_or(0, |(last, first)| last - first + 1);
             format!(
                 "{path}: of {all} periods {} had an answer and {} a run that may be done; runs: {} done, {} perhaps, {} not; nothing left to do: {} times",

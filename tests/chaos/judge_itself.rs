@@ -322,6 +322,38 @@ fn the_answer_that_nothing_is_left_to_do_needs_a_run_of_this_period_that_may_be_
 }
 
 #[test]
+fn while_a_date_is_wrong_no_period_is_certain_and_afterwards_a_record_lies_no_more_than_a_period_ahead() {
+    use Outcome::Done;
+    let (mut jobs, terms) = ten_seconds(true);
+    jobs.begins(PATH, terms, "a", 1, seconds(7, 8));
+    jobs.ends(PATH, 1, Done);
+    let found = |jobs: &Jobs, at, period| {
+        let mut jobs = jobs.clone();
+        jobs.answers(PATH, terms, "b", at, (1, period));
+        jobs.violations(u64::MAX).len()
+    };
+    assert_eq!([1, 2, 3].map(|period| found(&jobs, seconds(10, 11), period)), [0, 1, 1]);
+    jobs.date_is_wrong(seconds(8, 9));
+    assert_eq!([0, 1, 1000].map(|period| found(&jobs, seconds(9, 10), period)), [0; 3]);
+    assert_eq!([0, 1, 2, 3].map(|period| found(&jobs, seconds(10, 11), period)), [1, 0, 0, 1]);
+}
+
+#[test]
+fn a_job_whose_record_is_deleted_may_begin_again() {
+    for (deleted, expected) in
+        [(seconds(0, 0), 1), (seconds(2, 2), 0), (seconds(3, 6), 0), (seconds(5, 6), 1)]
+    {
+        let (mut jobs, terms) = ten_seconds(true);
+        for (token, began) in [(1, seconds(1, 1)), (2, seconds(3, 4))] {
+            jobs.begins(PATH, terms, "a", token, began);
+            jobs.ends(PATH, token, Outcome::Done);
+        }
+        jobs.is_forgotten(PATH, deleted);
+        assert_eq!(jobs.violations(u64::MAX).len(), expected, "{deleted:?}");
+    }
+}
+
+#[test]
 fn what_an_answer_rests_on_may_be_heard_a_moment_later() {
     let (mut jobs, terms) = ten_seconds(true);
     jobs.answers(PATH, terms, "b", seconds(8, 9), (1, 1));

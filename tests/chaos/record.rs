@@ -147,7 +147,7 @@ impl Book {
 }
 
 /// The path and the mode of a lock, from a worker's word for it, and the terms of a job.
-fn lock(text: &str) -> Option<(String, Mode, Option<Terms>)> {
+pub(crate) fn lock(text: &str) -> Option<(String, Mode, Option<Terms>)> {
     let (kind, path) = text.split_once(':')?;
     let mut terms = None;
     let mode = match kind.split_once('=') {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ground::wire::Admin;
 use ground::{Direction, Ensemble, Etcd, Proxy, Server};
 
-use crate::field::DISK;
+use crate::field::{DATE, DISK};
 use crate::judge::{SESSION, TICK};
 use crate::workers::PLACES;
 
@@ -37,13 +37,15 @@ macro_rules! for_one {
 impl Servers {
     /// Starts ZooKeeper servers of this release, with clocks that are this much too fast.
     pub(crate) fn of_zookeeper(version: Option<&str>, clock: Option<&str>) -> Result<Self, String> {
-        let mut preloaded = format!("LD_PRELOAD={}", variable("CHAOS_DISK_LIBRARY")?);
-        let (disk, mut rate) = (format!("CHAOS_DISK={{home}}/{DISK}"), "FAKETIME=".to_owned());
+        let [disk, date] = [variable("CHAOS_DISK_LIBRARY")?, variable("CHAOS_DATE_LIBRARY")?];
+        let mut preloaded = format!("LD_PRELOAD={disk}:{date}");
+        let [disk, date] = [format!("CHAOS_DISK={{home}}/{DISK}"), format!("CHAOS_DATE={{home}}/{DATE}")];
+        let mut rate = "FAKETIME=".to_owned();
         if let Some(clock) = clock {
             preloaded = format!("{preloaded}:{}", variable("CHAOS_CLOCK_LIBRARY")?);
             rate = format!("FAKETIME=+0 x{clock}");
         }
-        let under = ["env", &preloaded, &disk, &rate];
+        let under = ["env", &preloaded, &disk, &date, &rate];
         let mut builder = Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true).under(&under);
         if let Some(version) = version {
             builder = builder.version(version);

@@ -22,10 +22,11 @@ const OURS: &[&str] = &[
     "exclusive:/PLACE/exclusive",
 ];
 /// Jobs that run once in each period of so many milliseconds. All workers that run jobs run the same.
-const JOBS: &[&str] = &[
+pub(crate) const JOBS: &[&str] = &[
     "once=1000:/quick/every-second",
     "once-next=2000:/quick/every-two-seconds",
     "once=6000:/quick/every-six-seconds",
+    "once=86400000:/quick/every-day",
 ];
 /// By how many seconds the dates of workers that run jobs are wrong.
 const DATES: [&str; 3] = ["0", "3600", "-3600"];

@@ -105,7 +105,8 @@ export! {
     /// @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do;
     ///         ZKLOCK_TIMEOUT if another process ran it for all that time; ZKLOCK_LOST if the lock is
     ///         lost before the run is recorded; ZKLOCK_CONFLICT if somebody else writes or deletes the
-    ///         record at that moment; ZKLOCK_REFUSED also if the record cannot be read;
+    ///         record at that moment; ZKLOCK_REFUSED also if the record cannot be read, or is from
+    ///         the future by more than a period;
     ///         ZKLOCK_UNREACHABLE; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
     ///         callback.
     pub fn zklock_once_begin(
