@@ -225,6 +225,35 @@ def test_a_link_is_no_fence(tmp_path: pathlib.Path) -> None:
     assert os.listdir(tmp_path) == [FENCE]
 
 
+@pytest.mark.parametrize("file", ["file", FENCE])
+def test_what_is_no_regular_file_keeps_nobody_waiting(tmp_path: pathlib.Path, file: str) -> None:
+    os.mkfifo(tmp_path / file)
+    with pytest.raises(zklock.InvalidInput, match=f"{file} is not a regular file"):
+        fence.Directory(tmp_path).read(Held("/locks/a", 5), "file")
+
+
+@pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: pathlib.Path, permissions: int) -> None:
+    write(tmp_path, 5)
+    (tmp_path / "file").chmod(permissions)
+    write(tmp_path, 6)
+    assert (tmp_path / "file").read_bytes() == b"6" and (tmp_path / "file").stat().st_mode & 0o777 == permissions
+
+
+@pytest.mark.parametrize("room", [1, 25])
+@pytest.mark.parametrize("before", [None, 5])
+def test_a_token_for_which_there_is_no_room_leaves_the_fence_as_it_was(tmp_path: pathlib.Path, room: int, before: int | None) -> None:
+    if before:
+        write(tmp_path, before)
+    text = "import resource, sys; from zklock.fence import *; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2); "
+    text += "Directory(sys.argv[1]).write(Stamp('/locks/a', 2**62, 'one'), 'file', b'')"
+    ended = subprocess.run([sys.executable, "-c", text, str(tmp_path), str(room)], capture_output=True, text=True, timeout=60)
+    assert "no room for the token" in ended.stderr and not list(tmp_path.glob(f"{FENCE}-*"))
+    with contextlib.nullcontext() if not before else pytest.raises(zklock.StaleToken):
+        write(tmp_path, 4)
+    write(tmp_path, 5)
+
+
 def test_the_fence_is_one_line_of_a_fixed_length(tmp_path: pathlib.Path) -> None:
     folder = fence.Directory(tmp_path)
     for token in (5, 2**63 - 1):

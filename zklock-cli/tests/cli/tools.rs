@@ -103,6 +103,14 @@ fn fence_publishes_for_the_last_holder_alone() {
     for text in ["one", "other"] {
         assert_eq!(publish(text, "").code, Some(0));
     }
+    let cut = publish("cut", "prlimit --fsize=25");
+    assert!(
+        cut.code == Some(125) && cut.errors.contains("no room for the token"),
+        "{:?} {}",
+        cut.code,
+        cut.errors
+    );
+    assert_eq!(publish("other", "").code, Some(0), "the fence is as it was");
     // As a holder whose token was the first.
     let late = publish("late", "ZKLOCK_TOKEN=1");
     assert_eq!(late.code, Some(122));

@@ -19,9 +19,9 @@ const FENCE: &str = ".zklock-fence";
 /// Replaces a file with a new one that is ready, unless a later holder has written to that folder.
 ///
 /// The staged file must be in the same file system, best in the same folder, with another name. This call syncs it, and renames
-/// it to `target`. Meanwhile it locks the file `.zklock-fence` in the target's folder, which keeps the greatest token. It syncs
-/// the folder before it unlocks that file. So readers see the old file or the new one, always complete, even after a crash. If
-/// the call fails, the staged file stays.
+/// it to `target`. It keeps its permissions. Meanwhile the call locks the file `.zklock-fence` in the target's folder, which keeps
+/// the greatest token. It syncs the folder before it unlocks that file. So readers see the old file or the new one, always
+/// complete, even after a crash. If the call fails, the staged file stays.
 ///
 /// It blocks its thread while another holder writes. It works on one machine, on a local file
 /// system. It does not work on NFS.
@@ -62,7 +62,9 @@ pub fn publish(stamp: &Stamp, staged: &Path, target: &Path) -> Result<(), Error>
     };
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(".".as_ref());
     // What is renamed is in this folder, even if another folder takes its name while this call waits.
-    let folder = File::open(parent).map_err(at(parent))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat(CWD, parent, flags, Mode::empty()).map_err(|error| at(parent)(error.into()))?;
+    let folder = File::from(folder);
     let ready = staged.symlink_metadata().map_err(at(staged))?;
     let is_staged = |other: &Metadata| (other.dev(), other.ino()) == (ready.dev(), ready.ino());
     if !ready.is_file() {
@@ -91,9 +93,13 @@ pub fn publish(stamp: &Stamp, staged: &Path, target: &Path) -> Result<(), Error>
 
 /// Opens the file with the token, and locks it.
 fn locked(folder: &File) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // A pipe would wait for its other end.
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     loop {
         let file = File::from(openat(folder, FENCE, flags, Mode::from_raw_mode(0o666))?);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("is not a regular file"));
+        }
         retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
         // One that was deleted while this call waited, to reset the fence, fences nothing any more.
         if file.metadata()?.nlink() > 0 {
@@ -116,8 +122,10 @@ fn keep(
         compare(stamp, &line, fence)?;
     }
     let new = format!("{} {:019} {}\n", stamp.ensemble(), stamp.token(), stamp.name());
-    if new != line {
-        file.write_all_at(new.as_bytes(), 0).map_err(&refused)?;
+    if new != line && file.write_at(new.as_bytes(), 0).map_err(&refused)? < new.len() {
+        // As it was. To write the rest would end a process that does not expect the signal of `ulimit -f`.
+        file.write_at(line.as_bytes(), 0).and_then(|_| file.set_len(line.len() as u64)).map_err(&refused)?;
+        return Err(refused(io::Error::other("no room for the token: see ulimit -f, and the disk")));
     }
     // Also what was written before: that writer may have been killed before it was synced.
     file.sync_all().and_then(|()| if new == line { Ok(()) } else { folder.sync_all() }).map_err(refused)
@@ -225,6 +233,10 @@ mod tests {
         let at = |name: &str| folder.0.join(name);
         folder.publish(&stamp(1)).unwrap();
         fs::create_dir(at("folder")).unwrap();
+        fs::create_dir(at("piped")).unwrap();
+        for pipe in [at("pipe"), at("piped").join(FENCE)] {
+            assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        }
         std::os::unix::fs::symlink("report", at("link")).unwrap();
         fs::hard_link(at("report"), at("other")).unwrap();
         let there = || fs::read_dir(&folder.0).unwrap().count();
@@ -242,6 +254,9 @@ mod tests {
             ("link", "new", ErrorKind::InvalidInput),
             (FENCE, "new", ErrorKind::InvalidInput),
             ("report", "folder", ErrorKind::Refused),
+            ("pipe", "new", ErrorKind::InvalidInput),
+            ("report", "pipe/report", ErrorKind::Refused),
+            ("report", "piped/report", ErrorKind::Refused),
         ] {
             let error = publish(&stamp(1), &at(staged), &at(target)).unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");

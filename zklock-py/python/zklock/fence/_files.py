@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import pathlib
 import re
+import stat
 import typing
 import uuid
 
@@ -24,8 +26,18 @@ class _Folder(typing.NamedTuple):
 
     number: int
 
-    def open(self, file: str, mode: str, flags: int) -> typing.IO[bytes]:
-        number = os.open(file, flags | os.O_CLOEXEC, 0o666, dir_fd=self.number)
+    def permissions(self, file: str) -> int | None:
+        """Those of a file, if it exists."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.stat(file, dir_fd=self.number).st_mode & 0o777
+        return None
+
+    def open(self, file: str, mode: str, flags: int, permissions: int = 0o666) -> typing.IO[bytes]:
+        # A pipe must not wait for its other end.
+        number = os.open(file, flags | os.O_CLOEXEC | os.O_NONBLOCK, permissions, dir_fd=self.number)
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            os.close(number)
+            raise InvalidInput(f"{file} is not a regular file")
         return typing.cast("typing.IO[bytes]", open(number, mode))
 
 
@@ -61,8 +73,8 @@ class Directory:
     b'done'
 
     The file ``.zklock-fence`` keeps the token. ``flock`` on it makes comparing, keeping and writing one step: another writer
-    waits. A file is replaced as a whole, and is on the disk when ``write`` returns. If the program or the machine stops, the
-    file is either the old one or the new one.
+    waits. A file is replaced as a whole, with its permissions, and is on the disk when ``write`` returns. If the program or the
+    machine stops, the file is either the old one or the new one.
 
     A folder has one fence. Each method takes a hold or a ``Stamp`` first, and raises ``StaleToken`` if a later holder has
     written, ``OtherEnsemble`` if the fence is of another ensemble, and ``InvalidInput`` if it is of another name. If the system
@@ -78,10 +90,14 @@ class Directory:
         """Replaces a file of the folder, or makes it."""
         _check(file)
         with self._opened() as folder:
+            permissions = folder.permissions(file)
             staged = f"{FENCE}-{uuid.uuid4().hex}"
             try:
                 # Before the lock, which others wait for.
-                with folder.open(staged, "xb", os.O_WRONLY | os.O_CREAT | os.O_EXCL) as new:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+                with folder.open(staged, "xb", flags, 0o666 if permissions is None else permissions) as new:
+                    if permissions is not None:
+                        os.fchmod(new.fileno(), permissions)
                     new.write(data)
                     new.flush()
                     os.fsync(new.fileno())
@@ -119,8 +135,11 @@ class Directory:
             new = f"{stamp.ensemble} {stamp.token:019} {stamp.name}\n".encode()
             if line:
                 self._compare(stamp, line)
-            if new != line:
-                os.pwrite(fence.fileno(), new, 0)
+            if new != line and os.pwrite(fence.fileno(), new, 0) < len(new):
+                # As it was.
+                os.pwrite(fence.fileno(), line, 0)
+                os.ftruncate(fence.fileno(), len(line))
+                raise OSError(errno.EFBIG, "no room for the token: see ulimit -f, and the disk", str(self._path / FENCE))
             # Also what was written before: that writer may have been killed before it was synced.
             os.fsync(fence.fileno())
             if new != line:
