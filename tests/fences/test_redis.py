@@ -122,6 +122,17 @@ def test_a_script_that_fails_has_raised_the_token(client: typing.Any) -> None:
         fenced.set(Held("/locks/a", 5), "a", 1)
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_pipeline_is_refused(client: str, request: pytest.FixtureRequest) -> None:
+    port = request.getfixturevalue("redis_cluster_port" if "cluster" in client else "redis_port")
+
+    async def main() -> None:
+        with pytest.raises(zklock.InvalidInput, match="a pipeline answers too late"):
+            fence.Redis(CLIENTS[client](port).pipeline())
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("keys", [[], ["a", "b"], ["{a}:1", "{b}:1"], ["{a}", "b"]])
 def test_keys_of_several_slots_are_refused(client: typing.Any, keys: list[str]) -> None:
     with pytest.raises(zklock.InvalidInput, match="one tag"):
@@ -142,9 +153,14 @@ def test_a_key_for_which_there_is_no_tag_is_refused(client: typing.Any, key: str
         fence.Redis(client).raise_token(Held("/locks/a", 5), key)
 
 
-def test_an_asynchronous_hold_is_awaited(redis_port: int) -> None:
+class Mine(redis.asyncio.Redis):
+    """A user's own."""
+
+
+@pytest.mark.parametrize("client_class", [redis.asyncio.Redis, Mine])
+def test_an_asynchronous_hold_is_awaited(redis_port: int, client_class: type[redis.asyncio.Redis]) -> None:
     async def main() -> typing.Any:
-        async with redis.asyncio.Redis(port=redis_port) as client:
+        async with client_class(port=redis_port) as client:
             await fence.Redis(client).set(AsyncHeld("/locks/later", 5), "later", "x", name="a part")
             return await client.hget("zklock-fence:{later}:a part", "ensemble")
 

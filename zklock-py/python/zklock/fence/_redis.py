@@ -45,14 +45,16 @@ class Redis:
     docs/fencing.md for the settings to use.
 
     Every method takes a hold or a ``Stamp`` first. It raises ``StaleToken`` if a later holder has written, ``OtherEnsemble`` if
-    the fence is of another ensemble, and ``InvalidInput`` if keys have several tags.
+    the fence is of another ensemble, and ``InvalidInput`` if keys have several tags, or for a pipeline.
     """
 
     __module__ = "zklock.fence"
 
     def __init__(self, client: typing.Any) -> None:
+        if hasattr(client, "execute"):
+            raise InvalidInput("a pipeline answers too late for a fence: give a client")
         self._client = client
-        self._is_async = type(client).__module__.startswith("redis.asyncio")
+        self._is_async = any(cls.__module__.startswith("redis.asyncio") for cls in type(client).__mro__)
 
     def set(self, hold: AnyStamped, key: str, value: Value, *, name: str | None = None) -> typing.Any:
         """Sets a key."""
