@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import pathlib
@@ -16,13 +17,14 @@ import typing
 import boto3
 import httpx
 import psycopg
+import psycopg2
 import pymysql
 import redis
 
 import zklock
 from zklock import fence
 
-KINDS = ("postgresql", "mariadb", "redis", "objects", "files", "http")
+KINDS = ("postgresql", "psycopg2", "mariadb", "redis", "objects", "files", "http")
 KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
 TABLE = """CREATE TABLE guarded (name VARCHAR(100) PRIMARY KEY, token BIGINT NOT NULL, writes INTEGER NOT NULL, stale INTEGER NOT NULL)"""
 UPDATE = """UPDATE guarded SET writes = writes + 1, stale = stale + CASE WHEN token > %s THEN 1 ELSE 0 END,
@@ -34,6 +36,10 @@ if late then redis.call('HINCRBY', KEYS[1], 'stale', 1) else redis.call('HSET', 
 """
 
 Pause = typing.Callable[[], None]
+End = typing.Callable[[typing.Any], object]
+# What ends a transaction: the calls of most libraries, or statements, where the library refuses the calls within a block.
+CALLS: tuple[End, ...] = (lambda connection: connection.commit(), lambda connection: connection.rollback())
+WORDS: tuple[End, ...] = (lambda connection: connection.execute("COMMIT"), lambda connection: connection.execute("ROLLBACK"))
 
 
 class Counts(typing.NamedTuple):
@@ -50,8 +56,10 @@ class Counts(typing.NamedTuple):
 
 
 class Sql:
-    def __init__(self, connection: typing.Any) -> None:
-        self._connection = connection
+    """Every other block ends its transaction in the middle, and goes on."""
+
+    def __init__(self, connection: typing.Any, ends: tuple[End, ...] = CALLS) -> None:
+        self._connection, self._ends = connection, itertools.cycle([None, ends[0], None, ends[1]])
 
     def create(self, dialect: str, names: typing.Iterable[str]) -> None:
         cursor = self._connection.cursor()
@@ -65,14 +73,19 @@ class Sql:
         self._connection.cursor().execute(UPDATE, (token, token, token, name))
 
     def write(self, name: str, hold: typing.Any, is_fenced: bool, pause: Pause) -> None:
+        end = next(self._ends)
         try:
             with fence.transaction(self._connection, hold, name) if is_fenced else contextlib.nullcontext():
                 pause()
+                if end:
+                    end(self._connection)
+                    pause()
                 self.update(name, hold.token)
             self._connection.commit()
-        except BaseException:
+        except BaseException as error:
             self._connection.rollback()
-            raise
+            if not end or type(error) is not zklock.Error:
+                raise
 
     def counts(self, name: str) -> Counts:
         cursor = self._connection.cursor()
@@ -196,10 +209,11 @@ def mariadb(port: int) -> dict[str, typing.Any]:
 
 def connected(where: dict[str, typing.Any]) -> dict[str, typing.Any]:
     """A way to each sink, for one thread."""
-    sql = psycopg.connect(**postgresql(where["postgresql"])), pymysql.connect(**mariadb(where["mariadb"]))
+    address = postgresql(where["postgresql"])
     return {
-        "postgresql": Sql(sql[0]),
-        "mariadb": Sql(sql[1]),
+        "postgresql": Sql(psycopg.connect(**address), WORDS),
+        "psycopg2": Sql(psycopg2.connect(**address)),
+        "mariadb": Sql(pymysql.connect(**mariadb(where["mariadb"]))),
         "redis": Redis(redis.Redis(port=where["redis"])),
         "objects": Objects(where["objects"]),
         "files": Files(pathlib.Path(where["files"])),

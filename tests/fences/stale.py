@@ -3,7 +3,8 @@
     tests/fences/run stale [--seconds N] [--seed N]
 
 Sixteen holders in three processes write to real servers. At random moments a process is stopped for longer than its session, and then
-goes on, wherever it was: between its look at the hold and its write, or within the transaction. Or it is cut off from ZooKeeper for
+goes on, wherever it was: between its look at the hold and its write, or within the transaction, which every other block ends itself
+with a commit or a rollback before it writes. Or it is cut off from ZooKeeper for
 that long. What is guarded counts the writes of holders that came after those of a later holder: with the fence, with `hold.ensure`
 alone, and with neither. It goes on until a late write was done without a fence, and one was refused by a fence: so there was danger.
 """
@@ -132,7 +133,7 @@ class Sums:
         kind = name.partition("-")[0]
         if kind == "objects":
             return Counts.of(list(self._store.tokens[name]))
-        known = {"postgresql": self._sql, "http": self._sql, "mariadb": self._maria, "redis": self._redis, "files": self._files}
+        known = {"postgresql": self._sql, "psycopg2": self._sql, "http": self._sql, "mariadb": self._maria, "redis": self._redis, "files": self._files}
         return typing.cast("Counts", known[kind].counts(name))  # type: ignore[attr-defined]
 
     def show_danger(self, states: pathlib.Path) -> bool:

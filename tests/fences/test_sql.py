@@ -21,7 +21,7 @@ from scenes import Attempt, eventually
 
 import zklock
 from zklock import fence
-from zklock.fence._settle import now
+from zklock.fence._settle import now, settled
 from zklock.fence._statements import REFUSED, statements
 
 NAMES = [library.name for library in databases.LIBRARIES]
@@ -86,7 +86,7 @@ def test_a_connection_is_free_after_a_refusal(database: Database) -> None:
 
 
 @pytest.mark.parametrize("database", ["psycopg", "psycopg2", "asyncpg"], indirect=True)
-def test_a_fenced_transaction_in_postgresql_has_one_statement_more(database: Database) -> None:
+def test_a_fenced_transaction_in_postgresql_has_three_statements_more(database: Database) -> None:
     library, hold = database.library, Held("/locks/a", 5)
 
     async def later() -> None:
@@ -107,7 +107,7 @@ def test_a_fenced_transaction_in_postgresql_has_one_statement_more(database: Dat
             execute("ALTER ROLE test RESET log_statement")
         ((after,),) = execute(look)
     words = re.findall(r"LOG:  (?:statement|execute [^:]*): (\w+)", after[len(before) :])
-    assert words == ["BEGIN", "INSERT", "UPDATE", "COMMIT"]
+    assert words == ["BEGIN", "INSERT", "SAVEPOINT", "UPDATE", "RELEASE", "COMMIT"]
 
 
 @every_dialect
@@ -167,6 +167,28 @@ def test_a_connection_in_a_transaction_is_refused(database: Database) -> None:
     assert database.rows("zklock_fences") == [] and database.rows("things") == []
 
 
+class Crossed(psycopg.Connection[typing.Any]):
+    """Another thread begins a block between the first one's look and its transaction."""
+
+    theirs: typing.Any = None
+
+    def transaction(self, *_: typing.Any, **__: typing.Any) -> typing.Any:
+        if not self.theirs:
+            self.theirs = fence.transaction(self, Held("/locks/a", 9))
+            self.theirs.__enter__()
+        return super().transaction()
+
+
+def test_of_two_threads_with_one_connection_the_later_is_refused_and_harms_nobody(postgresql: Address) -> None:
+    database = Database(databases.PLAIN["postgresql"], postgresql)
+    with Crossed.connect(**postgresql.postgresql) as connection:
+        with pytest.raises(zklock.InvalidInput, match="is in a transaction"):
+            fence.transaction(connection, Held("/locks/a", 5)).__enter__()
+        connection.execute("INSERT INTO things VALUES ('of 9', 'of 9')")
+        connection.theirs.__exit__(None, None, None)
+    assert database.rows("things") == [("of 9", "of 9")]
+
+
 def run(main: typing.Coroutine[typing.Any, typing.Any, None]) -> None:
     asyncio.run(main)
 
@@ -223,17 +245,17 @@ def test_a_commit_that_fails_raises_no_token(database: Database) -> None:
 Execute = typing.Callable[..., typing.Awaitable[typing.Any]]
 
 
-def in_a_block(database: Database, work: typing.Callable[[Execute], typing.Coroutine[typing.Any, typing.Any, None]]) -> None:
-    """Does the work in the block of a holder, with a function that runs statements."""
+def in_a_block(database: Database, work: typing.Callable[[Execute, typing.Any], typing.Coroutine[typing.Any, typing.Any, None]]) -> None:
+    """Does the work in the block of a holder, with a function that runs statements and the connection."""
     library, hold = database.library, Held("/locks/a", 5)
 
     async def later() -> None:
         async with library.connect(database.address) as connection, fence.transaction(connection, hold):
-            await work(lambda *words: databases.execute(library, connection, *words))
+            await work(lambda *words: databases.execute(library, connection, *words), connection)
 
     def blocking() -> None:
         with library.connect(database.address) as connection, fence.transaction(connection, hold):
-            now(work(lambda *words: databases.execute(library, connection, *words)))
+            now(work(lambda *words: databases.execute(library, connection, *words), connection))
 
     run(later()) if library.is_async else blocking()
 
@@ -248,10 +270,9 @@ def of_dialect(dialect: str) -> list[str]:
     return [library.name for library in databases.LIBRARIES if library.dialect == dialect]
 
 
-# asyncpg does not show that a statement has failed.
-@pytest.mark.parametrize("database", [name for name in of_dialect("postgresql") if "asyncpg" not in name], indirect=True)
+@pytest.mark.parametrize("database", of_dialect("postgresql"), indirect=True)
 def test_a_block_in_which_a_statement_failed_does_not_pass_for_committed(database: Database) -> None:
-    async def work(execute: Execute) -> None:
+    async def work(execute: Execute, _: typing.Any) -> None:
         await execute("INSERT INTO things VALUES ('early', 'early')")
         with pytest.raises(Exception, match="division by zero"):
             await execute("SELECT 1 / 0")
@@ -266,7 +287,7 @@ def test_nothing_of_a_block_is_done_after_a_deadlock(database: Database) -> None
     with database.plain() as execute_now:
         execute_now("INSERT INTO things VALUES ('ours', 'old'), ('theirs', 'old')")
 
-    async def work(execute: Execute) -> None:
+    async def work(execute: Execute, _: typing.Any) -> None:
         with contextlib.closing(pymysql.connect(**database.address.mysql)) as other, other.cursor() as cursor:
             # The database ends the one that has changed less.
             cursor.executemany("INSERT INTO things VALUES (%s, '')", [(str(number),) for number in range(50)])
@@ -291,7 +312,7 @@ def test_a_block_whose_transaction_sqlite_has_ended_fails(database: Database) ->
     with database.plain() as execute_now:
         execute_now("INSERT INTO things VALUES ('taken', 'old')")
 
-    async def work(execute: Execute) -> None:
+    async def work(execute: Execute, _: typing.Any) -> None:
         await execute("INSERT INTO things VALUES ('early', 'early')")
         with pytest.raises(Exception, match="UNIQUE"):
             await execute("INSERT OR ROLLBACK INTO things VALUES ('taken', 'new')")
@@ -301,14 +322,52 @@ def test_a_block_whose_transaction_sqlite_has_ended_fails(database: Database) ->
     with pytest.raises(zklock.Error, match="is not committed"):
         in_a_block(database, work)
     # Without the transactions of the library, each statement after that is committed.
-    value = "late" if "by hand" in database.library.name else "later"
+    value = "late" if "autocommit" in database.library.name else "later"
     assert database.rows("things") == [("later", value), ("taken", "old")]
 
 
-@pytest.mark.parametrize("database", ["sqlite3", "pymysql", "pymysql, autocommit", "mysqlclient"], indirect=True)
-def test_what_follows_a_commit_within_the_block_is_rolled_back(database: Database) -> None:
-    async def work(execute: Execute) -> None:
-        await execute("COMMIT")
+def below(connection: typing.Any) -> typing.Any:
+    """The connection of the library that SQLAlchemy uses."""
+    core = connection if hasattr(connection, "exec_driver_sql") else connection.connection()
+    return core.connection.driver_connection
+
+
+def leave(connection: typing.Any) -> None:
+    with connection:
+        pass
+
+
+# What ends the transaction of a block: statements, or calls.
+WORDS = ["COMMIT", "ROLLBACK"]
+CALLS = [lambda connection: connection.commit(), lambda connection: connection.rollback()]
+CHAINS = [*WORDS, "COMMIT AND CHAIN", "ROLLBACK AND CHAIN"]
+BELOW = [lambda connection: below(connection).commit(), lambda connection: below(connection).rollback()]
+ENDS: dict[str, list[typing.Any]] = {
+    "psycopg": CHAINS,
+    "psycopg, autocommit": CHAINS,
+    "psycopg, asyncio": CHAINS,
+    "psycopg2": [*CALLS, leave, lambda connection: connection.reset()],
+    "psycopg2, autocommit": [*CALLS, leave, lambda connection: connection.reset()],
+    "asyncpg": [lambda connection: connection.execute("COMMIT; BEGIN")],
+    "sqlalchemy, psycopg": [*WORDS, *BELOW],
+    "sqlalchemy, psycopg, session": [*WORDS, *BELOW],
+    "sqlalchemy, psycopg2": BELOW,
+    "pymysql": [*WORDS, *CALLS, "CREATE TABLE IF NOT EXISTS parts (name INTEGER)"],
+    "pymysql, autocommit": [*WORDS, *CALLS],
+    "mysqlclient": [*WORDS, *CALLS],
+    "sqlite3": [*WORDS, *CALLS, leave],
+    "sqlite3, by hand": [*WORDS, *CALLS, leave],
+}
+
+
+@pytest.mark.parametrize(
+    ("database", "way"), [(name, way) for name, ways in ENDS.items() for way in range(len(ways))], indirect=["database"]
+)
+def test_what_follows_the_end_of_the_transaction_within_the_block_is_rolled_back(database: Database, way: int) -> None:
+    end = ENDS[database.library.name][way]
+
+    async def work(execute: Execute, connection: typing.Any) -> None:
+        await (execute(end) if isinstance(end, str) else settled(end(connection)))
         write_as_a_later_holder(database)
         await execute("UPDATE things SET value = 'late' WHERE name = 'later'")
 
@@ -317,7 +376,11 @@ def test_what_follows_a_commit_within_the_block_is_rolled_back(database: Databas
     assert database.rows("things") == [("later", "later")]
 
 
-@pytest.mark.parametrize("database", ["pymysql, autocommit"], indirect=True)
+def commits_each(connection: typing.Any) -> bool:
+    return bool(connection.get_autocommit() if hasattr(connection, "get_autocommit") else connection.autocommit)
+
+
+@pytest.mark.parametrize("database", ["pymysql, autocommit", "psycopg, autocommit", "psycopg2, autocommit"], indirect=True)
 @pytest.mark.parametrize(("token", "error"), [(9, None), (9, ZeroDivisionError), (5, zklock.StaleToken)])
 def test_a_connection_that_committed_each_statement_does_so_after_the_block(
     database: Database, token: int, error: type[Exception] | None
@@ -327,10 +390,10 @@ def test_a_connection_that_committed_each_statement_does_so_after_the_block(
     with database.library.connect(database.address) as connection:
         with pytest.raises(error) if error else contextlib.nullcontext():
             with fence.transaction(connection, Held("/locks/a", token)):
-                assert not connection.get_autocommit()
+                assert not commits_each(connection)
                 if error:
                     raise error
-        assert connection.get_autocommit()
+        assert commits_each(connection)
 
 
 def test_a_pipeline_is_begun_in_the_block(postgresql: Address) -> None:
@@ -435,7 +498,7 @@ def test_the_first_error_comes_out_if_the_connection_cannot_roll_back(postgresql
 def test_if_the_connection_breaks_within_the_block_the_error_of_the_library_comes_out(database: Database) -> None:
     is_mysql = database.library.dialect == "mysql"
 
-    async def work(execute: Execute) -> None:
+    async def work(execute: Execute, _: typing.Any) -> None:
         await execute("INSERT INTO things VALUES ('early', 'early')")
         ((number,),) = await execute("SELECT CONNECTION_ID()" if is_mysql else "SELECT pg_backend_pid()")
         with database.plain() as execute_now:

@@ -6,9 +6,10 @@ import inspect
 import typing
 
 from .._errors import InvalidInput
-from ._drivers import AioSqlite, Driver, MySqlDb, PostgreSql, Psycopg2, PyMySql, Sqlite
+from ._drivers import AioSqlite, Driver, MySqlDb, PostgreSql, PyMySql, Sqlite
 from ._settle import settled
 
+TAKEN = "the connection is in a transaction already, which is not fenced: end it first, and give each thread and task its own"
 # Marks for values, by what PEP 249 and SQLAlchemy call them.
 _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric_dollar": "$"}
 
@@ -22,10 +23,12 @@ class Block(Driver):
         return self.connection.transaction()
 
     async def begin(self) -> None:
-        self.block = self.made()
-        await settled(self.block.__aenter__() if self.is_async else self.block.__enter__())
+        await super().begin()
+        block = self.made()
+        self.entered = await settled(block.__aenter__() if self.is_async else block.__enter__())
+        self.block = block
 
-    async def end(self, error: BaseException | None) -> None:
+    async def finish(self, error: BaseException | None) -> None:
         about = (None, None, None) if error is None else (type(error), error, error.__traceback__)
         # A block whose commit has failed has ended.
         block, self.block = self.block, None
@@ -42,6 +45,13 @@ class Psycopg(Block, PostgreSql):
         if self.connection.pgconn.pipeline_status:
             raise InvalidInput("the connection is in a pipeline, where a refusal comes too late: begin the pipeline in the block")
         await super().begin()
+        if self.entered.savepoint_name:
+            # Another thread has begun meanwhile. To roll back would take back what it has written since.
+            await self.finish(None)
+            raise InvalidInput(TAKEN)
+
+    async def set_autocommit(self, on: bool) -> None:
+        await (self.connection.set_autocommit(on) if self.is_async else super().set_autocommit(on))
 
     async def execute(self, statement: str, *values: object) -> typing.Any:
         cursor = self.connection.cursor()
@@ -59,16 +69,12 @@ class Asyncpg(Block):
     async def is_open(self) -> bool:
         return bool(self.connection.is_in_transaction())
 
-    async def mark_begin(self) -> None:
-        """Nothing is needed."""
-
-    async def is_intact(self) -> bool:
-        # It does not show whether a statement has failed.
-        return await self.is_open()
+    async def execute(self, statement: str, *values: object) -> typing.Any:
+        return await self.connection.execute(self.marked(statement), *values)
 
     async def change(self, statement: str, *values: object) -> int:
         # It answers "INSERT 0 1".
-        return int((await self.connection.execute(self.marked(statement), *values)).rpartition(" ")[2])
+        return int((await self.execute(statement, *values)).rpartition(" ")[2])
 
     async def row(self, statement: str, *values: object) -> typing.Any:
         return await self.connection.fetchrow(self.marked(statement), *values)
@@ -96,13 +102,6 @@ class SqlAlchemy(Block):
         # An engine in AUTOCOMMIT begins nothing, and says that it is in a transaction. Its library knows.
         return not await (await self.library()).is_open()
 
-    async def mark_begin(self) -> None:
-        if self.dialect != "postgresql":
-            await super().mark_begin()
-
-    async def is_intact(self) -> bool:
-        return await ((await self.library()).is_intact() if self.dialect == "postgresql" else super().is_intact())
-
     async def library(self) -> Driver:
         """The connection of the library below."""
         core = await self.core()
@@ -122,7 +121,7 @@ _DRIVERS: dict[str, type[Driver]] = {
     "sqlite3": Sqlite,
     "aiosqlite": AioSqlite,
     "psycopg": Psycopg,
-    "psycopg2": Psycopg2,
+    "psycopg2": PostgreSql,
     "pymysql": PyMySql,
     "MySQLdb": MySqlDb,
     "asyncpg": Asyncpg,

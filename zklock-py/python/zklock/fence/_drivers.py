@@ -9,21 +9,21 @@ import typing
 from ._settle import settled
 
 _TRANSACTION_IN_PROGRESS = 1568  # the number of an error of MySQL and MariaDB
-_NO_SAVEPOINT = 1305  # another
-_INTACT = 2  # the number of a transaction in which no statement has failed, in the library of PostgreSQL
+# How databases say that there is no such savepoint. PostgreSQL also says that there is no transaction, or that it has failed.
+_NOT_INTACT = {1305, "no such savepoint: zklock_fence", "3B001", "25P01", "25P02"}
 
 
 class Driver:
-    """A connection whose transactions are begun and ended by statements."""
+    """A connection that begins a transaction with the first statement."""
 
     dialect = ""
     mark = "%s"
-    begins = "BEGIN"
     is_async = False
     needs = "commit"
     """What a connection has, unlike other objects of its library."""
-    is_implicit = False
-    """Whether the library itself begins a transaction with the first statement."""
+    autocommit = False
+    commits_each = False
+    """Whether it commits each statement, but not in the block: no write lands after the transaction has ended."""
 
     def __init__(self, connection: typing.Any) -> None:
         self.connection = connection
@@ -40,16 +40,25 @@ class Driver:
         """Whether no transaction is open although one has begun."""
         return False
 
+    async def set_autocommit(self, on: bool) -> None:
+        """For those that ever commit each."""
+
     async def begin(self) -> None:
-        if not self.is_implicit:
-            await self.execute(self.begins)
+        self.commits_each = self.autocommit
+        if self.commits_each:
+            await self.set_autocommit(False)
 
     async def end(self, error: BaseException | None) -> None:
-        word = "commit" if error is None else "rollback"
-        await (settled(getattr(self.connection, word)()) if self.is_implicit else self.execute(word))
+        await self.finish(error)
+        if self.commits_each:
+            await self.set_autocommit(True)
+
+    async def finish(self, error: BaseException | None) -> None:
+        """Commits, or rolls back."""
+        await settled(self.connection.commit() if error is None else self.connection.rollback())
 
     async def mark_begin(self) -> None:
-        """Makes a savepoint. It goes with the transaction, also if the database ends that by itself."""
+        """Makes a savepoint. It goes with the transaction, however that ends."""
         await self.execute("SAVEPOINT zklock_fence")
 
     async def is_intact(self) -> bool:
@@ -59,7 +68,8 @@ class Driver:
         except Exception as error:
             # SQLAlchemy wraps it.
             original = getattr(error, "orig", error)
-            if original.args[:1] != (_NO_SAVEPOINT,) and "no such savepoint" not in str(original):
+            code = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)
+            if _NOT_INTACT.isdisjoint((code, *original.args)):
                 raise
             return False
         return True
@@ -86,22 +96,16 @@ class Driver:
 class PyMySql(Driver):
     dialect = "mysql"
 
+    @property
+    def autocommit(self) -> bool:  # type: ignore[override]
+        return bool(self.connection.get_autocommit())
+
+    async def set_autocommit(self, on: bool) -> None:
+        self.connection.autocommit(on)
+
     async def is_open(self) -> bool:
         # The flags that came with the last answer.
         return bool(self.connection.server_status & 1)
-
-    async def begin(self) -> None:
-        # After a deadlock, which ends the transaction, the next statements would be committed one by one.
-        self.commits_each = self.connection.get_autocommit()
-        if self.commits_each:
-            self.connection.autocommit(False)
-        else:
-            await super().begin()
-
-    async def end(self, error: BaseException | None) -> None:
-        await super().end(error)
-        if self.commits_each:
-            self.connection.autocommit(True)
 
 
 class MySqlDb(PyMySql):
@@ -119,12 +123,26 @@ class MySqlDb(PyMySql):
 class Sqlite(Driver):
     dialect = "sqlite"
     mark = "?"
-    # So it waits for other writers here, and not in the middle.
-    begins = "BEGIN IMMEDIATE"
 
     def __init__(self, connection: typing.Any) -> None:
         super().__init__(connection)
         self.is_implicit = getattr(connection, "autocommit", None) is False
+
+    @property
+    def autocommit(self) -> bool:  # type: ignore[override]
+        return self.connection.isolation_level is None
+
+    async def set_autocommit(self, on: bool) -> None:
+        self.connection.isolation_level = None if on else "IMMEDIATE"
+
+    async def begin(self) -> None:
+        await super().begin()
+        if not self.is_implicit:
+            # So it waits for other writers here, and not in the middle.
+            await self.execute("BEGIN IMMEDIATE")
+
+    async def finish(self, error: BaseException | None) -> None:
+        await (super().finish(error) if self.is_implicit else self.execute("COMMIT" if error is None else "ROLLBACK"))
 
     async def is_open(self) -> bool:
         return bool(self.connection.in_transaction)
@@ -136,24 +154,21 @@ class Sqlite(Driver):
 
 class AioSqlite(Sqlite):
     is_async = True
+    # Its connection belongs to another thread, which this would have to be done in.
+    autocommit = False
 
 
 class PostgreSql(Driver):
-    """The libraries that keep how the transaction is, which the server says in each answer. So that costs no statement."""
+    """The libraries that keep how the transaction is, which the server says in each answer."""
 
     dialect = "postgresql"
 
+    @property
+    def autocommit(self) -> bool:  # type: ignore[override]
+        return bool(self.connection.autocommit)
+
+    async def set_autocommit(self, on: bool) -> None:
+        self.connection.autocommit = on
+
     async def is_open(self) -> bool:
         return bool(self.connection.info.transaction_status)
-
-    async def mark_begin(self) -> None:
-        """Nothing is needed."""
-
-    async def is_intact(self) -> bool:
-        return bool(self.connection.info.transaction_status == _INTACT)
-
-
-class Psycopg2(PostgreSql):
-    def __init__(self, connection: typing.Any) -> None:
-        super().__init__(connection)
-        self.is_implicit = not connection.autocommit

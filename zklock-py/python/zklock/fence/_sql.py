@@ -7,7 +7,7 @@ import types
 import typing
 
 from .._errors import Error, InvalidInput
-from ._blocks import driver
+from ._blocks import TAKEN, driver
 from ._settle import now
 from ._stamp import AnyStamped, Held, Stamp, Stamped, refusal, stamp_later, stamp_now
 from ._statements import REFUSED, statements
@@ -39,9 +39,9 @@ class _Fenced(typing.Generic[Connection]):
 
     async def _begin(self, stamp: Stamp) -> Connection:
         if await self._driver.is_taken():
-            raise InvalidInput("the connection is in a transaction already, which is not fenced: end it first")
-        await self._driver.begin()
+            raise InvalidInput(TAKEN)
         try:
+            await self._driver.begin()
             await self._raise_token(stamp)
             if await self._driver.commits_by_itself():
                 raise InvalidInput("the connection commits each statement by itself: give one that has transactions")
@@ -68,21 +68,22 @@ class _Fenced(typing.Generic[Connection]):
         raise refusal(stamp, ensemble, written, "delete the row of that name from zklock_fences")
 
     async def _end(self, error: BaseException | None) -> None:
-        if error is None:
-            try:
+        try:
+            if error is None:
                 if not await self._driver.is_intact():
                     raise Error(
                         "the transaction of the block is not committed: it failed or ended within the block; do not catch "
                         "errors of the database in the block, and do not commit in it"
                     )
                 await self._driver.end(None)
-            except BaseException as failed:
-                await self._end(failed)
-                raise
-            return
-        # A connection that cannot roll back is broken, and its database does it. The error to raise is the first.
-        with contextlib.suppress(Exception):
-            await self._driver.end(error)
+        except BaseException as failed:
+            error = failed
+            raise
+        finally:
+            if error is not None:
+                # A connection that cannot roll back is broken, and its database does it. The error to raise is the first.
+                with contextlib.suppress(Exception):
+                    await self._driver.end(error)
 
 
 class Transaction(_Fenced[Connection]):
@@ -126,9 +127,10 @@ def transaction(connection: typing.Any, hold: AnyStamped, name: str | None = Non
 
     The block begins the transaction, raises the token in the table ``zklock_fences``, and commits at its end. Any exception rolls
     back the transaction, and the token with it. The row of the name is locked until the end of the block: a later holder waits for
-    it, and an earlier one waits and is then refused. Do not commit inside of the block, not even with a statement that commits by
-    itself, such as ``CREATE TABLE`` in MySQL. Do not catch errors of the database inside of the block. If such an error, or
-    anything else, has ended the transaction, the end of the block raises ``Error`` and commits nothing more.
+    it, and an earlier one waits and is then refused. Do not commit or roll back inside of the block, and do not catch errors of the
+    database in it. If such an error, or anything else, has ended the transaction, the end of the block raises ``Error`` and commits
+    nothing more. It cannot take back a statement that is committed by then: docs/fencing.md says which libraries commit each one
+    after that. All that other threads or tasks do with the connection meanwhile is in the transaction.
 
     ``connection`` is one of psycopg, psycopg2, PyMySQL, mysqlclient or sqlite3, or a ``Connection`` or ``Session`` of SQLAlchemy 2.
     Use ``async with`` for one of asyncpg, aiosqlite, psycopg's ``AsyncConnection``, and SQLAlchemy's ``AsyncConnection`` and
