@@ -87,8 +87,8 @@ pub(crate) struct Session {
 
 struct State {
     keeper: Keeper,
-    /// What the keeper proves.
-    holdings: BTreeMap<HoldId, Arc<Holding>>,
+    /// What the keeper proves. Weak, because each keeps its session.
+    holdings: BTreeMap<HoldId, Weak<Holding>>,
     /// The children that are known to be no contenders.
     lasting: Arc<Lasting>,
     /// The latest answer of the servers.
@@ -640,7 +640,7 @@ impl Session {
         let mut state = lock_ignoring_poison(&self.state);
         let id = state.keeper.handle_grant(held, sent);
         let holding = Arc::new(Holding::new(id, self.clone(), path, nodes, czxid, name_is_reused));
-        state.holdings.insert(id, holding.clone());
+        state.holdings.insert(id, Arc::downgrade(&holding));
         drop(state);
         // The session may have ended just before.
         self.tell_losses();
@@ -701,8 +701,8 @@ impl Session {
             let state = &mut *lock_ignoring_poison(&self.state);
             let (hold, reason) = state.keeper.poll_lost(now)?;
             // At once, so that nobody finds it held but no longer registered.
-            let lost =
-                state.holdings.remove(&hold).filter(|holding| holding.change(|status| status.lose(reason)));
+            let lost = state.holdings.remove(&hold).and_then(|holding| holding.upgrade());
+            let lost = lost.filter(|holding| holding.change(|status| status.lose(reason)));
             Some((lost, reason))
         };
         for (lost, reason) in std::iter::from_fn(lost_next) {

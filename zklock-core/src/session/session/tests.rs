@@ -27,6 +27,17 @@ fn a_reply_that_does_not_come_ends_the_connection() {
 }
 
 #[test]
+fn a_session_is_dropped_with_its_last_holding() {
+    virtual_clock::run(async {
+        let session = FakeEnsemble::new().session();
+        let holding = session.register("/a".into(), vec!["/a/node".into()], 1, false, clock::now());
+        let dropped = Arc::downgrade(&session);
+        drop((session, holding));
+        assert!(dropped.upgrade().is_none());
+    });
+}
+
+#[test]
 fn nothing_is_remembered_of_a_connection_once_a_server_is_asked_for_the_session_on_another() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
