@@ -1,10 +1,10 @@
 //! Any one of several locks that make no sense together, that the caller holds already, or that linger.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held};
-use crate::support::{client, operator, proxied_client, says, soon};
-use ground::Kind;
+use crate::support::{SOON, client, on_the_shared_server, operator, proxied_client, says, settled, soon};
+use ground::{Kind, until};
 use std::time::Duration;
-use zklock_core::{ErrorKind, Lock, LockSpec};
+use zklock_core::{Client, ErrorKind, Lock, LockSpec};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
@@ -68,6 +68,38 @@ async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_mor
     soon(again.release()).await.unwrap();
     soon(outer.release()).await.unwrap();
     soon(busy.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reentrant_one_whose_lease_ended_before_its_owner_went_on_is_acquired_anew() {
+    let (path, other, operator) = ("/any/stalled", client().await, operator());
+    let held_by_other = held(&other.mutex(path).unwrap()).await;
+    let t = Duration::from_secs(1);
+    let options = on_the_shared_server().session_timeout(t).unwrap().heartbeat(false);
+    let client = Client::connect(options).await.unwrap();
+    let reentrant = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
+    let choice = client.any(&[reentrant]).unwrap();
+    let mut acquiring = Box::pin(async move { choice.acquire_timeout(SOON).await });
+    let queued = async {
+        while operator.children(path).len() < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = &mut acquiring => panic!("another holds it"),
+        () = soon(queued) => {}
+    }
+    soon(held_by_other.release()).await.unwrap();
+    assert!(until(SOON, || client.stats().grants == 1));
+    // The owner is held up past the lease, which nothing prolongs.
+    std::thread::sleep(t);
+    let (sender, ended) = std::sync::mpsc::channel();
+    let runtime = tokio::runtime::Handle::current();
+    std::thread::spawn(move || sender.send(runtime.block_on(acquiring)));
+    let hold = ended.recv_timeout(SOON).expect("it takes for ever").unwrap();
+    assert!(!hold.valid_for().is_zero());
+    drop(hold);
+    settled(&client).await;
 }
 
 /// On one thread, so that the deletion cannot be sent before the try begins.

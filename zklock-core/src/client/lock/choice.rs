@@ -78,7 +78,7 @@ impl Choice {
                 return Ok(Some(hold));
             }
             let mut tickets = self.join(owner, wait)?;
-            let waited = self.wait_in(&mut tickets, owner, wait, is_unheard).await;
+            let waited = self.wait_in(&mut tickets, owner, wait, is_unheard, leaving).await;
             tickets.into_iter().for_each(|queued| leaving.add(queued.ticket.leave()));
             waited.map(Some)
         })
@@ -91,6 +91,7 @@ impl Choice {
         owner: Owner,
         wait: Wait,
         is_unheard: bool,
+        leaving: &mut Leaving,
     ) -> Result<Hold, Error> {
         let mut over = pin!(wait.over());
         loop {
@@ -99,18 +100,18 @@ impl Choice {
                 first = first_answer(tickets) => first,
                 _ = &mut over => return Err(self.in_vain(tickets, wait, is_unheard)),
             };
-            match answer {
-                Ok(Some(hold)) if !hold.valid_for().is_zero() => {
-                    tickets.remove(index);
-                    return Ok(hold);
-                }
-                // The process slept past the lease between the grant and now: queue again.
-                Ok(_) => {
-                    let lock = tickets[index].lock;
-                    tickets[index] = self.locks[lock].queue_up(lock, owner, wait)?;
-                }
-                Err(error) => return Err(error),
+            // Without a hold whose lease is over, because the process slept between the grant and now: its owner would get that
+            // one again and again, or wait for itself.
+            let hold = answer?.filter(|hold| !hold.valid_for().is_zero());
+            let Queued { lock, ticket } = tickets.remove(index);
+            if let Some(hold) = hold {
+                return Ok(hold);
             }
+            leaving.add(ticket.leave());
+            if wait.is_over() {
+                return Err(self.in_vain(tickets, wait, is_unheard));
+            }
+            tickets.push(self.locks[lock].queue_up(lock, owner, wait)?);
         }
     }
 
