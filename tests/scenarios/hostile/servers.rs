@@ -218,5 +218,5 @@ async fn a_server_that_answers_nothing_else_than_pings_holds_nobody_up() {
     let client = soon(Client::connect(options_of(&fake))).await.unwrap();
     assert_eq!(client.session_timeout(), Some(SESSION));
     let error = soon(client.mutex("/a").unwrap().acquire_timeout(TRIED)).await.map(drop).unwrap_err();
-    says(&error, ErrorKind::Timeout, &["/a", "no server answers"]);
+    says(&error, ErrorKind::Timeout, &["/a", "too short for an answer"]);
 }

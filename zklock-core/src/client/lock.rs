@@ -15,7 +15,7 @@ use crate::hold::hold::Hold;
 use crate::machine::callers::Own;
 use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
-use crate::session::ask::silence;
+use crate::session::ask::{silence, too_short};
 use crate::session::pool::Pool;
 use call::AcquireCall;
 use choice::Choice;
@@ -383,10 +383,23 @@ impl Lock {
         Error::new(ErrorKind::Unreachable, message)
     }
 
-    /// Returns the error of a wait that is over.
+    /// Returns the error of a wait that is over. It blames other holders only while a server answers: a caller that mistakes
+    /// an outage for contention goes on without the lock. A server may also accept connections and never answer, but its
+    /// silence shows only after the time that every try allows it.
     fn not_acquired(&self, owner: Owner, wait: Wait, ticket: &Ticket) -> Error {
-        let (path, trouble) = (self.path(), self.trouble(owner, ticket));
-        Error::new(self.failure(ticket), format!("the lock {path} was not acquired {wait}: {trouble}"))
+        let is_answered = !self.is_silent(ticket) && self.pool().slot().is_connected();
+        let kind = if is_answered { ErrorKind::Timeout } else { ErrorKind::Unreachable };
+        let trouble = if self.is_own(owner) {
+            "this thread or task holds it itself, and that hold was not released".to_owned()
+        } else if !is_answered {
+            silence(self.pool())
+        } else if ticket.is_behind_others() {
+            let seen = self.queue.in_the_way(ticket).map(|seen| format!(": {seen}"));
+            format!("others are before us in the queue{}", seen.unwrap_or_default())
+        } else {
+            too_short(self.pool())
+        };
+        Error::new(kind, format!("the lock {} was not acquired {wait}: {trouble}", self.path()))
     }
 
     /// Whether a try is known to wait behind others. Only a try for permits waits in a queue. Any other try waits for one of
@@ -394,17 +407,6 @@ impl Lock {
     fn waits_its_turn(&self, ticket: &Ticket) -> bool {
         let has_permits = self.claims().iter().any(|claim| claim.permits.is_some());
         has_permits && ticket.is_behind_others() && self.pool().slot().is_connected()
-    }
-
-    /// Returns the kind of error for a wait that failed. It blames other holders only while a server answers: a caller that
-    /// mistakes an outage for contention goes on without the lock. A server may also accept connections and never answer,
-    /// but its silence shows only after the time that every try allows it.
-    fn failure(&self, ticket: &Ticket) -> ErrorKind {
-        if self.is_silent(ticket) || !self.pool().slot().is_connected() {
-            ErrorKind::Unreachable
-        } else {
-            ErrorKind::Timeout
-        }
     }
 
     fn is_silent(&self, ticket: &Ticket) -> bool {
@@ -415,18 +417,6 @@ impl Lock {
     /// Whether the owner's own hold is in the way.
     fn is_own(&self, owner: Owner) -> bool {
         !matches!(self.queue.own(owner), Ok(Own::Nothing | Own::Beside))
-    }
-
-    /// Returns the likely reason why a wait failed.
-    fn trouble(&self, owner: Owner, ticket: &Ticket) -> String {
-        if self.is_own(owner) {
-            return "this thread or task holds it itself, and that hold was not released".to_owned();
-        }
-        if ticket.is_behind_others() && !self.is_silent(ticket) && self.pool().slot().is_connected() {
-            let seen = self.queue.in_the_way(ticket).map(|seen| format!(": {seen}"));
-            return format!("others are before us in the queue{}", seen.unwrap_or_default());
-        }
-        silence(self.pool())
     }
 }
 

@@ -101,6 +101,13 @@ pub(crate) async fn request(
     }
 }
 
+/// Returns why there is no answer yet, although the ensemble does answer.
+pub(crate) fn too_short(pool: &Pool) -> String {
+    let SlotState::Open(session) = pool.slot().state() else { return silence(pool) };
+    let lateness = session.lateness().map(|lateness| lateness.to_string());
+    lateness.unwrap_or_else(|| "the time was too short for an answer: wait longer".to_owned())
+}
+
 /// Returns why the ensemble does not answer, or not in time.
 pub(crate) fn silence(pool: &Pool) -> String {
     let (what, problem) = match pool.slot().state() {

@@ -21,7 +21,7 @@ use crate::hold::hold::Hold;
 use crate::machine::claim::Claim;
 use crate::machine::protocol::{Operation, Outcome, Patience};
 use crate::machine::queue::is_taken;
-use crate::session::ask::{ask_for_ever, silence};
+use crate::session::ask::{ask_for_ever, silence, too_short};
 use crate::session::pool::Pool;
 use crate::session::session::Session;
 use std::future::poll_fn;
@@ -203,7 +203,7 @@ impl Choice {
             });
             (ErrorKind::Timeout, format!("others are before us in their queues{}", seen.unwrap_or_default()))
         } else {
-            (ErrorKind::Timeout, silence(self.pool()))
+            (ErrorKind::Timeout, too_short(self.pool()))
         };
         Error::new(kind, format!("none of the {} was acquired {wait}: {trouble}", self.paths))
     }
