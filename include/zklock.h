@@ -798,11 +798,12 @@ typedef enum zklock_flag ZKLOCK_INT32 {
      */
     ZKLOCK_REENTRANT = 1,
     /**
-     * Wait for a contender that cannot see ours as for any other contender, instead of failing
-     * with ZKLOCK_FOREIGN_CONTENDER. Both may end up holding the lock, so set this only if you
-     * know that the contender does see ours.
+     * Instead of failing with ZKLOCK_FOREIGN_CONTENDER, ignore a contender of a home-made lock,
+     * and warn of it at each grant; wait for a contender of a known library that cannot see ours.
+     * Both may end up holding the lock, so set this only if the contender has nothing to do with
+     * the lock, or does see ours.
      */
-    ZKLOCK_ALLOW_FOREIGN = 2,
+    ZKLOCK_IGNORE_UNKNOWN = 2,
     /**
      * Make a waiter watch all other contenders, instead of only the one that matters. This is
      * the naive method, for comparisons.
@@ -2060,7 +2061,7 @@ zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int3
  * comes last. `{name}` is the last component of the lock's path, for several locks under one node;
  * contenders are then children of the node above. `{any}` is what each contender chooses; ours is 32
  * hexadecimal digits. `{R|W}` has the letters of readers and of writers. Children whose names do
- * not match are ignored. Patterns are never freed: a program should use a few.
+ * not match are ignored.
  *
  * @param options the options.
  * @param pattern such as `{name}_lock_{sequence}`, which makes report_lock_0000000001 of the path

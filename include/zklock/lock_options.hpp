@@ -22,8 +22,8 @@ class lock_options {
 public:
     /** Whether a thread that holds the lock may acquire it again. That thread must then release each hold itself. */
     lock_options &reentrant(bool is_so = true) { return flag(ZKLOCK_REENTRANT, is_so); }
-    /** Wait even for contenders that cannot see ours. Both may end up holding the lock: see ZKLOCK_ALLOW_FOREIGN. */
-    lock_options &allow_foreign(bool is_so = true) { return flag(ZKLOCK_ALLOW_FOREIGN, is_so); }
+    /** Ignore contenders of home-made locks. Both may end up holding the lock: see ZKLOCK_IGNORE_UNKNOWN. */
+    lock_options &ignore_unknown(bool is_so = true) { return flag(ZKLOCK_IGNORE_UNKNOWN, is_so); }
     /** Watch all other contenders, instead of only the one that matters. This is the naive method, for comparisons. */
     lock_options &watch_children(bool is_so = true) { return flag(ZKLOCK_WATCH_CHILDREN, is_so); }
     /** How the lock's nodes are named, which decides the libraries that it can share a queue with. */

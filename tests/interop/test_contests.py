@@ -43,7 +43,7 @@ CONTESTS = [
     beside("kazoo", "--dialect=kazoo", kind="mutex"),
     # It was told of our nodes.
     beside(
-        "kazoo", "--foreign=go-ahead", kind="mutex", their_options=["--extra-lock-patterns=-lock-"], name="kazoo-that-was-told"
+        "kazoo", "--foreign=ignore-unknown", kind="mutex", their_options=["--extra-lock-patterns=-lock-"], name="kazoo-that-was-told"
     ),
     beside("writelock", "--dialect=writelock", kind="mutex", name="writelock-in-its-dialect"),
     # In the layout of LeaderLatch.

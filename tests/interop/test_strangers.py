@@ -56,11 +56,11 @@ def test_who_comes_after_kazoos_semaphore_is_refused(
 
 
 @kinds
-def test_who_goes_ahead_has_it_beside_kazoos_semaphore(
+def test_who_ignores_the_unknown_has_it_beside_kazoos_semaphore(
     ground: Ground, path: str, client: zklock.Client, kazoo: typing.Any, ours: Ours
 ) -> None:
     with held(ground, path, kazoo.Semaphore(path, max_leases=9)):
-        with ours(client, path, foreign="go-ahead").hold(timeout=10) as hold:
+        with ours(client, path, foreign="ignore-unknown").hold(timeout=10) as hold:
             assert hold.confirm() > 0
         empty_queues(ground, path)
 
@@ -83,10 +83,10 @@ def test_a_holder_is_told_when_a_plain_kazoo_lock_comes(
     lock.release()
 
 
-def test_a_holder_that_goes_ahead_keeps_it_when_a_plain_kazoo_lock_comes(
+def test_a_holder_that_ignores_the_unknown_keeps_it_when_a_plain_kazoo_lock_comes(
     ground: Ground, path: str, client: zklock.Client, kazoo: typing.Any
 ) -> None:
-    hold = client.mutex(path, foreign="go-ahead").hold(timeout=10)
+    hold = client.mutex(path, foreign="ignore-unknown").hold(timeout=10)
     lock = kazoo.Lock(path)
     assert lock.acquire(timeout=10)
     assert not hold.lost.wait(timeout=client.session_timeout)

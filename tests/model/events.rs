@@ -203,7 +203,7 @@ impl Scene {
             }
             Verdict::Failed(_) => client.caller = Caller::Ended,
             Verdict::Wanted | Verdict::Deleted => {}
-            Verdict::Granted { nodes, czxid, proven } => {
+            Verdict::Granted { nodes, czxid, proven, .. } => {
                 client.caller = Caller::Holds(nodes.clone());
                 client.was_granted = true;
                 self.judge_grant(number, &Grant { nodes, czxid, proven });

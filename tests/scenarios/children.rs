@@ -14,7 +14,7 @@ use zklock_core::{Client, Foreign, Lock, LockSpec, Watching};
 
 fn mutex(client: &Client, path: &str, watching: Watching) -> Lock {
     // Otherwise the holder would watch the children, too, to find contenders that cannot see it.
-    let spec = LockSpec::mutex(path).unwrap().watching(watching).foreign(Foreign::GoAhead);
+    let spec = LockSpec::mutex(path).unwrap().watching(watching).foreign(Foreign::IgnoreUnknown);
     client.lock(&spec).unwrap()
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::queue::held;
 use crate::support::strangers::{in_dialect, put};
+use crate::support::warnings::{about, collect};
 use crate::support::{client, confirmed, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Side};
@@ -23,7 +24,8 @@ const NAMES: [&str; 9] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_is_there_is_refused_by_every_kind_and_named() {
+async fn one_that_is_there_is_refused_by_every_kind_and_named_or_ignored_with_a_warning() {
+    collect();
     let (client, operator) = (client().await, operator());
     for (number, prefix) in NAMES.into_iter().enumerate() {
         let path = &format!("/homemade/there/{number}");
@@ -46,7 +48,11 @@ async fn one_that_is_there_is_refused_by_every_kind_and_named() {
                 [soon(lock.acquire()).await.unwrap_err(), soon(lock.try_acquire()).await.unwrap_err()]
             {
                 let several = if prefix == SEVERAL { "several locks under one node" } else { "" };
-                says(&error, ErrorKind::ForeignContender, &[name, path, several, "of its own", "go ahead"]);
+                says(
+                    &error,
+                    ErrorKind::ForeignContender,
+                    &[name, path, several, "of its own", "ignore-unknown"],
+                );
             }
             settled(&client).await;
         }
@@ -57,8 +63,15 @@ async fn one_that_is_there_is_refused_by_every_kind_and_named() {
         let left: Vec<_> =
             operator.children(path).into_iter().filter(|child| child.ends_with(char::is_numeric)).collect();
         assert_eq!(left, [name], "nothing is left");
-        for spec in [LockSpec::mutex(path).unwrap(), LockSpec::semaphore(path, 5).unwrap()] {
-            soon(held(&client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()).await.release()).await.unwrap();
+        for (grant, spec) in [LockSpec::mutex(path), LockSpec::semaphore(path, 5)].into_iter().enumerate() {
+            let lock = client.lock(&spec.unwrap().foreign(Foreign::IgnoreUnknown)).unwrap();
+            soon(held(&lock).await.release()).await.unwrap();
+            let warnings = about(path, "beside a contender that zklock ignores");
+            assert_eq!(
+                warnings.iter().filter(|line| line.contains(&node)).count(),
+                grant + 1,
+                "{warnings:?}"
+            );
         }
         operator.delete(&node);
         operator.delete(&beside);

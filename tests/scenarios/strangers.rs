@@ -1,4 +1,4 @@
-//! Contenders that cannot see each other: both sides refuse, unless told to go ahead.
+//! Contenders that cannot see each other: both sides refuse, unless they ignore what they cannot read.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
@@ -64,14 +64,14 @@ async fn one_that_comes_behind_a_waiter_is_noticed_when_the_waiter_looks_again()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_told_to_go_ahead_waits_for_a_stranger_as_for_any_other() {
+async fn who_ignores_the_unknown_waits_for_a_stranger_that_it_can_read() {
     let (client, operator) = (client().await, operator());
     for (dialect, role) in SPOKEN {
         let path = format!("/strangers/ahead-{dialect}-{role:?}");
         // A writer of another library is in everybody's way, whatever it can see.
         let prefix = if dialect == Dialect::Kazoo { FOREIGN[0].0 } else { FOREIGN[4].0 };
         let before = put(&operator, &path, prefix);
-        let task = acquire(&going_ahead(&client, &path, dialect, role));
+        let task = acquire(&ignoring(&client, &path, dialect, role));
         operator.wait_for_children(&path, 2, SOON);
         let behind = put(&operator, &path, prefix);
         assert!(!ground::until(A_WHILE / 5, || task.is_finished()), "{path}");
@@ -83,13 +83,13 @@ async fn who_is_told_to_go_ahead_waits_for_a_stranger_as_for_any_other() {
     }
 }
 
-fn going_ahead(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
+fn ignoring(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
     let spec = match role {
         Role::Read => LockSpec::read_lock(path),
         Role::Write => LockSpec::write_lock(path),
         _ => LockSpec::mutex(path),
     };
-    client.lock(&spec.unwrap().dialect(dialect).foreign(Foreign::GoAhead)).unwrap()
+    client.lock(&spec.unwrap().dialect(dialect).foreign(Foreign::IgnoreUnknown)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -129,9 +129,9 @@ async fn a_holder_is_told_of_a_contender_that_comes_and_cannot_see_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_was_told_to_go_ahead() {
+async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_ignores_the_unknown() {
     let (client, operator) = (client().await, operator());
-    let careless = LockSpec::mutex("/strangers/careless").unwrap().foreign(Foreign::GoAhead);
+    let careless = LockSpec::mutex("/strangers/careless").unwrap().foreign(Foreign::IgnoreUnknown);
     let careless = held(&client.lock(&careless).unwrap()).await;
     let strange = operator.create_mode(&format!("/strangers/careless/{}", KAZOO[0].0), "", KAZOO[0].1);
     let hold = held(&client.mutex("/strangers/seen").unwrap()).await;
@@ -162,7 +162,7 @@ async fn one_that_holds_kazoos_semaphore_at_the_same_path_is_refused() {
         settled(&client).await;
     }
     for spec in [LockSpec::mutex(path).unwrap(), LockSpec::semaphore(path, 5).unwrap()] {
-        drop(held(&client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()).await);
+        drop(held(&client.lock(&spec.foreign(Foreign::IgnoreUnknown)).unwrap()).await);
     }
     settled(&client).await;
     operator.delete(&node);

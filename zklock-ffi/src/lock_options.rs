@@ -32,10 +32,11 @@ c_enum! {
         /// both pieces of work would count as one owner and hold the lock together. Not for
         /// semaphores, whose permits do not belong to a thread.
         ZKLOCK_REENTRANT = 1,
-        /// Wait for a contender that cannot see ours as for any other contender, instead of failing
-        /// with ZKLOCK_FOREIGN_CONTENDER. Both may end up holding the lock, so set this only if you
-        /// know that the contender does see ours.
-        ZKLOCK_ALLOW_FOREIGN = 2,
+        /// Instead of failing with ZKLOCK_FOREIGN_CONTENDER, ignore a contender of a home-made lock,
+        /// and warn of it at each grant; wait for a contender of a known library that cannot see ours.
+        /// Both may end up holding the lock, so set this only if the contender has nothing to do with
+        /// the lock, or does see ours.
+        ZKLOCK_IGNORE_UNKNOWN = 2,
         /// Make a waiter watch all other contenders, instead of only the one that matters. This is
         /// the naive method, for comparisons.
         ZKLOCK_WATCH_CHILDREN = 4,
@@ -80,14 +81,14 @@ handle!(
 impl LockOptions {
     /// Applies options to a lock. NULL means the defaults.
     pub(crate) fn apply(options: *const zklock_lock_options, spec: LockSpec) -> Result<LockSpec, Failure> {
-        use zklock_flag::{ZKLOCK_ALLOW_FOREIGN, ZKLOCK_REENTRANT, ZKLOCK_WATCH_CHILDREN};
+        use zklock_flag::{ZKLOCK_IGNORE_UNKNOWN, ZKLOCK_REENTRANT, ZKLOCK_WATCH_CHILDREN};
         if options.is_null() {
             return Ok(spec);
         }
         let options = Self::table().find(options)?;
         let chosen = options.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_set = |flag: zklock_flag| chosen.flags & flag as u32 != 0;
-        let foreign = if is_set(ZKLOCK_ALLOW_FOREIGN) { Foreign::GoAhead } else { Foreign::Refuse };
+        let foreign = if is_set(ZKLOCK_IGNORE_UNKNOWN) { Foreign::IgnoreUnknown } else { Foreign::Refuse };
         let watching = if is_set(ZKLOCK_WATCH_CHILDREN) { Watching::Children } else { Watching::Nearest };
         let spec = spec.reentrant(is_set(ZKLOCK_REENTRANT)).foreign(foreign).watching(watching);
         let spec = spec.dialect(chosen.dialect).permits(chosen.permits);
@@ -174,7 +175,7 @@ export! {
     /// comes last. `{name}` is the last component of the lock's path, for several locks under one node;
     /// contenders are then children of the node above. `{any}` is what each contender chooses; ours is 32
     /// hexadecimal digits. `{R|W}` has the letters of readers and of writers. Children whose names do
-    /// not match are ignored. Patterns are never freed: a program should use a few.
+    /// not match are ignored.
     ///
     /// @param options the options.
     /// @param pattern such as `{name}_lock_{sequence}`, which makes report_lock_0000000001 of the path

@@ -27,10 +27,10 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 /// can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
 /// the lock, as a thread of a pool does between two calls: both users would hold the lock together.
 ///
-/// For locks that have a queue, ``foreign`` says what to do about a contender of another library that cannot see ours:
-/// ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` says what wakes
-/// a waiter: with ``"nearest"`` only a change that may make it our turn, with ``"children"`` every change of the queue,
-/// as in simpler libraries.
+/// For locks that have a queue, ``foreign`` says what to do about a contender that cannot see ours: ``"refuse"`` raises
+/// ``ForeignContender``, ``"ignore-unknown"`` ignores one of a home-made lock, with a warning in the log at each grant, and
+/// waits for one of a known library. ``watching`` says what wakes a waiter: with ``"nearest"`` only a change that may make
+/// it our turn, with ``"children"`` every change of the queue, as in simpler libraries.
 ///
 /// A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
 /// lock's node stays after a release while no other contender wants the lock. Meanwhile nobody holds it, and this
@@ -587,9 +587,9 @@ fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::blocking::Loc
 
 /// Sets how the lock behaves in its queue, with the Python names.
 fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
-    let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(foreign).to_owned())?;
+    let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(*foreign).to_owned())?;
     let watching =
-        chosen(py, "watching", watching, Watching::ALL, |watching| watching_name(watching).to_owned())?;
+        chosen(py, "watching", watching, Watching::ALL, |watching| watching_name(*watching).to_owned())?;
     Ok(spec.foreign(foreign).watching(watching))
 }
 
@@ -602,7 +602,7 @@ fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
 }
 
 table! {
-    fn foreign_name(Foreign) -> &'static str { Refuse => "refuse", GoAhead => "go-ahead", }
+    fn foreign_name(Foreign) -> &'static str { Refuse => "refuse", IgnoreUnknown => "ignore-unknown", }
 }
 
 table! {
@@ -610,15 +610,15 @@ table! {
 }
 
 /// Looks up one of a fixed set of words.
-pub(crate) fn chosen<T: Copy>(
+pub(crate) fn chosen<T: Clone>(
     py: Python<'_>,
     what: &str,
     given: &str,
     all: &[T],
-    name: impl Fn(T) -> String,
+    name: impl Fn(&T) -> String,
 ) -> PyResult<T> {
-    all.iter().copied().find(|one| name(*one) == given).ok_or_else(|| {
-        let names: Vec<_> = all.iter().map(|one| format!("{:?}", name(*one))).collect();
+    all.iter().find(|one| name(one) == given).cloned().ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|one| format!("{:?}", name(one))).collect();
         invalid(py, format!("{what}={given:?}: it is {}", names.join(" or ")))
     })
 }

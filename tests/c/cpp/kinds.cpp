@@ -54,7 +54,7 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
         CHECK(hold.node().find("__lock__") != std::string::npos && same.acquire().token() == hold.token());
         soon(in_background([&] { THROWS(hold.release(), misuse_error, ZKLOCK_NOT_OWNER); }));
         THROWS(other.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_FOREIGN_CONTENDER);
-        CHECK(!other.mutex(path, lock_options().allow_foreign()).try_acquire());
+        CHECK(!other.mutex(path, lock_options().ignore_unknown()).try_acquire());
         hold.release();
     }
     THROWS(client.semaphore(path, 2, kazoo), misuse_error, ZKLOCK_INVALID_ARGUMENT);

@@ -43,13 +43,13 @@ turn simply(zklock::lock lock, std::string mode) {
     };
 }
 
-/** --dialect=kazoo, --dialect=writelock, --foreign=go-ahead, --linger=SECONDS, --rest=SECONDS */
+/** --dialect=kazoo, --dialect=writelock, --foreign=ignore-unknown, --linger=SECONDS, --rest=SECONDS */
 zklock::lock_options options_of(const std::vector<std::string> &words) {
     zklock::lock_options options;
     for (const std::string &word : words) {
         if (word == "--dialect=kazoo") options.dialect(zklock::dialect::kazoo);
         else if (word == "--dialect=writelock") options.dialect(zklock::dialect::writelock);
-        else if (word == "--foreign=go-ahead") options.allow_foreign();
+        else if (word == "--foreign=ignore-unknown") options.ignore_unknown();
         else if (word.rfind("--linger=", 0) == 0) {
             options.linger(std::chrono::milliseconds(std::lround(std::stod(word.substr(9)) * 1000)));
         } else if (word.rfind("--rest=", 0) == 0) rest = std::chrono::duration<double>(std::stod(word.substr(7)));

@@ -120,7 +120,7 @@ fn release(line: &mut Line, hold: &Hold) -> Outcome<()> {
 fn with_options(spec: LockSpec, words: &[String]) -> Outcome<LockSpec> {
     words.iter().try_fold(spec, |spec, word| {
         Ok(match word.as_str() {
-            "--foreign=go-ahead" => spec.foreign(Foreign::GoAhead),
+            "--foreign=ignore-unknown" => spec.foreign(Foreign::IgnoreUnknown),
             _ if word.starts_with("--dialect=") => spec.dialect(word["--dialect=".len()..].parse()?),
             _ => match (seconds(word, "--linger=")?, seconds(word, "--rest=")?) {
                 (Some(linger), _) => spec.linger(linger),

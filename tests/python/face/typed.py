@@ -67,7 +67,7 @@ def client() -> None:
 
 
 def kinds(zk: zklock.Client) -> None:
-    assert_type(zk.mutex("/a", dialect="kazoo", foreign="go-ahead", watching="children"), zklock.Lock)
+    assert_type(zk.mutex("/a", dialect="kazoo", foreign="ignore-unknown", watching="children"), zklock.Lock)
     assert_type(zk.read_lock("/a", dialect="kazoo"), zklock.Lock)
     assert_type(zk.write_lock("/a", reentrant=True, timeout=5), zklock.Lock)
     assert_type(zk.semaphore("/a", 5, permits=2, limit_at="/limit"), zklock.Lock)

@@ -102,8 +102,8 @@ def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
         calls = [lock.acquire, lambda: lock.acquire(blocking=False), lambda: lock.acquire(timeout=1), lock.hold]
         for call in (*calls, lambda: lock.hold(timeout=0), face.enter(lock)):
             raises(zklock.ForeignContender, lambda: face(call)).says(name)
-        assert face(theirs.mutex(path, foreign="go-ahead").acquire, blocking=False) is False
-        waiting = Attempt(lambda: face(theirs.mutex(path, foreign="go-ahead").hold, timeout=SOON))
+        assert face(theirs.mutex(path, foreign="ignore-unknown").acquire, blocking=False) is False
+        waiting = Attempt(lambda: face(theirs.mutex(path, foreign="ignore-unknown").hold, timeout=SOON))
         ground.expect_children(path, 2)
     face(waiting.result().release)
 

@@ -41,7 +41,7 @@ async fn a_release_wakes_two_of_five_hundred_waiters_and_each_has_its_turn() {
     let clients = patient_clients(&ensemble.connect_string(), WAITERS + 1).await;
     let (holder, waiting) = clients.split_first().unwrap();
     // The holder does not watch for strangers: only the waiters' watches are counted.
-    let careless = LockSpec::mutex("/fair/500").unwrap().foreign(Foreign::GoAhead);
+    let careless = LockSpec::mutex("/fair/500").unwrap().foreign(Foreign::IgnoreUnknown);
     let hold = holder.lock(&careless).unwrap().acquire().await.unwrap();
     let first = sequence(hold.node());
     let grants = Grants::default();

@@ -72,7 +72,8 @@ async fn a_waiter_whose_node_is_deleted_behind_a_lingering_lock_has_its_turn() {
     let gate = Gate::new();
     let looks = Trigger::request(Kind::GetChildren).path(path).nth(2);
     let looks = proxy.on(looks.then(Action::Pause(gate.clone())));
-    let spec = LockSpec::mutex(path).unwrap().foreign(Foreign::GoAhead).linger(Duration::from_secs(600));
+    let spec =
+        LockSpec::mutex(path).unwrap().foreign(Foreign::IgnoreUnknown).linger(Duration::from_secs(600));
     let lock = holder.lock(&spec).unwrap();
     let hold = held(&lock).await;
     assert!(looks.wait(SOON), "it looks who waits");

@@ -76,7 +76,7 @@ fn names() {
         let dice = &mut Dice::new(seed);
         let mut children: Vec<String> = (0..dice.below(12)).map(|_| some_name(dice)).collect();
         let mut claim = Claim::new("/a", dice.pick(&SCHEMES));
-        claim.foreign = if dice.chance(50) { Foreign::Refuse } else { Foreign::GoAhead };
+        claim.foreign = if dice.chance(50) { Foreign::Refuse } else { Foreign::IgnoreUnknown };
         let own = format!("_c_ours-lock-{}", Sequence::new(dice.below(100) as i32));
         if dice.chance(90) {
             children.push(own.clone());

@@ -2,43 +2,20 @@
 
 use crate::support::deadline::A_WHILE;
 use crate::support::queue::{acquire, join, reentrant};
+use crate::support::warnings::{about, collect};
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, until};
-use std::sync::{Mutex, Once};
 use std::time::Duration;
-use tracing::Level;
-use tracing::level_filters::LevelFilter;
-use zklock_core::face::{TakeLine, log_to};
 use zklock_core::{ErrorKind, HoldState};
-
-static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-struct Collect;
-
-impl TakeLine for Collect {
-    fn level(&self) -> LevelFilter {
-        LevelFilter::WARN
-    }
-    fn take(&self, level: Level, line: String) {
-        LINES.lock().unwrap().push(format!("{level} {line}"));
-    }
-}
-
-fn collect() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| log_to(Collect).unwrap());
-}
 
 /// How often a warning was logged that a caller waits for what it holds itself at this path.
 fn told(path: &str) -> usize {
-    let path = format!("path={path:?}");
-    let is_it = |line: &&String| line.contains(&path) && line.contains("waits for it again");
-    let lines = LINES.lock().unwrap();
-    for line in lines.iter().filter(is_it) {
+    let lines = about(path, "waits for it again");
+    for line in &lines {
         assert!(line.starts_with("WARN ") && line.contains("release it first"), "{line}");
         assert!(!line.contains("reentrant"), "{line}");
     }
-    lines.iter().filter(is_it).count()
+    lines.len()
 }
 
 fn release_elsewhere(hold: zklock_core::Hold) {

@@ -10,7 +10,7 @@ use zklock_core::{Client, Foreign, Hold, Lock, LockSpec};
 
 /// Holders do not watch for strangers: only the waiters' watches are counted.
 fn careless(client: &Client, spec: LockSpec) -> Lock {
-    client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()
+    client.lock(&spec.foreign(Foreign::IgnoreUnknown)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -19,6 +19,7 @@ pub(crate) mod texts;
 pub(crate) mod threads;
 pub(crate) mod timing;
 pub(crate) mod users;
+pub(crate) mod warnings;
 
 use ground::wire::{Admin, try_expire};
 use ground::{Proxy, secured, shared};

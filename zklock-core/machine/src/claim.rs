@@ -68,10 +68,11 @@ crate::listed! {
         /// Fail, and name it: no lock is better than a false one.
         #[default]
         Refuse,
-        /// Wait for it like for any other. That is right only if it is certain to see ours all the
-        /// same. One that is in no queue of ours is ignored: a holder of kazoo's semaphore, or a
-        /// contender of a home-made lock.
-        GoAhead,
+        /// Ignore one that cannot be read, and log its name at each grant: a contender of a
+        /// home-made lock, or a holder of kazoo's semaphore. Wait for one that can be read like for
+        /// any other. This is right only if they have nothing to do with the lock, or see ours all
+        /// the same.
+        IgnoreUnknown,
     }
 }
 
@@ -153,7 +154,7 @@ impl Claim {
         };
         let layout = Some(Layout::new(pattern, name)?.into());
         // A child that does not match is in no queue of ours, so there is nothing to refuse.
-        Ok(Self { layout, foreign: Foreign::GoAhead, ..Self::new(directory, scheme) })
+        Ok(Self { layout, foreign: Foreign::IgnoreUnknown, ..Self::new(directory, scheme) })
     }
 
     /// Recognises a contender in this queue; `None` for any other child.
@@ -162,6 +163,11 @@ impl Claim {
             Some(layout) => layout.parse(child),
             None => Name::parse(child),
         }
+    }
+
+    /// Whether this child may be a contender whose name does not say what it waits for.
+    pub(crate) fn cannot_read(&self, child: &str) -> bool {
+        self.layout.is_none() && (Name::is_unknown(child) || Name::is_holder_of_kazoos_semaphore(child))
     }
 
     /// Returns the part of a name that the contender with this mark chooses.

@@ -36,6 +36,7 @@ use super::retry::{Failures, Parents};
 use busy::Busy;
 use nodes::Nodes;
 use notice::Notice;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -179,6 +180,8 @@ pub struct Contender {
     counted: Vec<usize>,
     /// The claim whose directory has no numbers left for us.
     used_up: Option<usize>,
+    /// A child of each directory that it was told to ignore.
+    ignored: BTreeMap<Arc<str>, String>,
     busy: Busy,
     lasting: Arc<Lasting>,
     verdict: Option<Verdict>,
@@ -206,6 +209,7 @@ impl Contender {
             turns: Vec::new(),
             counted: Vec::new(),
             used_up: None,
+            ignored: BTreeMap::new(),
             busy: Busy::default(),
             lasting: Arc::default(),
             verdict: None,
@@ -271,6 +275,7 @@ impl Contender {
         self.permits = Nodes::of_permits(&self.claims, uuid, self.session);
         self.turns.clear();
         self.counted.clear();
+        self.ignored.clear();
         self.used_up = None;
     }
 

@@ -308,6 +308,8 @@ pub enum Verdict {
         czxid: i64,
         /// Since when all of them have been proven.
         proven: Moment,
+        /// Contenders that nobody can read, and that it was told to ignore: one of each directory.
+        ignored: Vec<String>,
     },
     /// The attempt is over; its node, if any, is being deleted.
     Failed(Refusal),

@@ -211,7 +211,7 @@ pub fn is_taken(children: &[String], claim: &Claim) -> bool {
     let contenders = children.iter().filter_map(|child| claim.parse(child));
     let mut rivals = contenders.filter(|other| role.excludes(other.scheme.role())).peekable();
     let is_any = rivals.peek().is_some();
-    let is_seen = claim.foreign == Foreign::GoAhead
+    let is_seen = claim.foreign == Foreign::IgnoreUnknown
         || rivals.all(|name| name.scheme.sees(claim.scheme))
             && stranger_without_a_queue(children).is_none()
             && !children.iter().any(|child| Name::is_unknown(child));
@@ -331,7 +331,7 @@ mod tests {
         let children = [node("a", 2), "0123456789abcdef0123456789abcdef".to_owned()];
         assert_eq!(stands(&children, &children[0]), Standing::Foreign { name: &children[1] });
         let mut claim = Claim::new("/a", Scheme::Mutex);
-        claim.foreign = Foreign::GoAhead;
+        claim.foreign = Foreign::IgnoreUnknown;
         assert_eq!(standing(&children, &children[0], &claim), Standing::Holds);
     }
 
@@ -343,16 +343,16 @@ mod tests {
         assert!(!is_taken(&[node("a", 2), kazoo.clone()], &claim));
         assert!(!is_taken(&["config".into()], &claim));
         assert!(!is_taken(&[node("a", 2), "lock-0000000001".into()], &claim), "it may be a contender");
-        claim.foreign = Foreign::GoAhead;
+        claim.foreign = Foreign::IgnoreUnknown;
         assert!(is_taken(&[kazoo], &claim));
     }
 
     #[test]
-    fn one_told_to_go_ahead_waits_for_a_stranger_too() {
+    fn one_that_ignores_the_unknown_waits_for_a_stranger() {
         let kazoo = format!("{}__lock__0000000001", "0".repeat(32));
         let children = [node("a", 2), kazoo.clone()];
         let mut claim = Claim::new("/a", Scheme::Mutex);
-        claim.foreign = Foreign::GoAhead;
+        claim.foreign = Foreign::IgnoreUnknown;
         assert_eq!(standing(&children, &children[0], &claim), waits(&kazoo, false));
     }
 

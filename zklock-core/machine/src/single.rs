@@ -272,7 +272,8 @@ impl Single {
         let (true, Some(origin), Some(proven)) = (self.wanted, self.origin, self.proven) else {
             return self.clean_up();
         };
-        self.verdict = Some(Verdict::Granted { nodes: self.paths(), czxid: origin.czxid, proven });
+        self.verdict =
+            Some(Verdict::Granted { nodes: self.paths(), czxid: origin.czxid, proven, ignored: Vec::new() });
         self.answered = true;
         self.failures.clear();
         self.readiness.clear();

@@ -71,7 +71,7 @@ fn is_at_its_turn(children: &[String], own: Name<'_>) -> bool {
     // Only a reader inside our own write side shares our number.
     let is_another = |name: &Name<'_>| name.text == own.text || name.sequence != own.sequence;
     let others = children.iter().filter(|child| Name::parse(child).is_none_or(|name| is_another(&name)));
-    let claim = Claim { foreign: Foreign::GoAhead, ..Claim::new("", own.scheme) };
+    let claim = Claim { foreign: Foreign::IgnoreUnknown, ..Claim::new("", own.scheme) };
     standing(&others.cloned().collect::<Vec<_>>(), own.text, &claim) == Standing::Holds
 }
 

@@ -421,7 +421,7 @@ impl LockSpec {
     ///
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
     /// // Programs with kazoo use this lock too, and their `extra_lock_patterns` let them see our nodes.
-    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.foreign(Foreign::GoAhead))?;
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.foreign(Foreign::IgnoreUnknown))?;
     /// let hold = lock.acquire().await?;
     /// # Ok(())
     /// # }
@@ -896,7 +896,7 @@ mod tests {
     fn every_kind_refuses_the_options_that_it_does_not_have() {
         assert_eq!(refusals(|spec| spec), [""; 0]);
         let of_contenders = [
-            refusals(|spec| spec.foreign(Foreign::GoAhead)),
+            refusals(|spec| spec.foreign(Foreign::IgnoreUnknown)),
             refusals(|spec| spec.watching(Watching::Children)),
         ];
         assert!(of_contenders.iter().all(|refused| refused.len() == 1 && refused[0].starts_with("any: ")));
@@ -946,10 +946,11 @@ mod tests {
     #[test]
     fn the_claims_of_an_exclusive_lock_are_alike_whatever_its_options() {
         let spec = LockSpec::exclusive("/a").unwrap();
-        let careless = spec.clone().foreign(Foreign::GoAhead).watching(Watching::Children).reentrant(true);
+        let careless =
+            spec.clone().foreign(Foreign::IgnoreUnknown).watching(Watching::Children).reentrant(true);
         assert_eq!(spec.claims().unwrap(), careless.claims().unwrap());
         let mutex = LockSpec::mutex("/a").unwrap();
-        assert_ne!(mutex.claims().unwrap(), mutex.foreign(Foreign::GoAhead).claims().unwrap());
+        assert_ne!(mutex.claims().unwrap(), mutex.foreign(Foreign::IgnoreUnknown).claims().unwrap());
     }
 
     #[test]

@@ -60,7 +60,7 @@ _Result = TypeVar("_Result")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
 _AnyOnce = TypeVar("_AnyOnce")
 _Parameters = ParamSpec("_Parameters")
-_Foreign = Literal["refuse", "go-ahead"]
+_Foreign = Literal["refuse", "ignore-unknown"]
 _Watching = Literal["nearest", "children"]
 _Fault = Literal["lose-request", "cut-before-reply", "cut-after-reply", "drop-reply", "freeze", "expire", "bring-back"]
 _Kind = Literal[
@@ -92,10 +92,10 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
     the lock, as a thread of a pool does between two calls: both users would hold the lock together.
 
-    For locks that have a queue, ``foreign`` says what to do about a contender of another library that cannot see ours:
-    ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` says what wakes
-    a waiter: with ``"nearest"`` only a change that may make it our turn, with ``"children"`` every change of the queue,
-    as in simpler libraries.
+    For locks that have a queue, ``foreign`` says what to do about a contender that cannot see ours: ``"refuse"`` raises
+    ``ForeignContender``, ``"ignore-unknown"`` ignores one of a home-made lock, with a warning in the log at each grant, and
+    waits for one of a known library. ``watching`` says what wakes a waiter: with ``"nearest"`` only a change that may make
+    it our turn, with ``"children"`` every change of the queue, as in simpler libraries.
 
     A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
     lock's node stays after a release while no other contender wants the lock. Meanwhile nobody holds it, and this

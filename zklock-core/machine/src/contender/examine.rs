@@ -2,20 +2,29 @@
 //!
 //! Programs have long had locks of their own making, with names such as `lock-0000000001`. Neither side would see the other
 //! in its queue. So a child whose name ends with a number and is none of ours is looked at before anything is granted. If it
-//! is ephemeral, the attempt fails. A queue without such children, and one whose children were looked at before, costs
+//! is ephemeral, the attempt fails, unless it was told to ignore it. A queue without such children, and one whose children were looked at before, costs
 //! nothing more.
 
 use super::{Contender, Step, Turn};
 use crate::claim::Foreign;
 use crate::lasting::are_too_many;
 use crate::protocol::{Node, Now, Outcome, Refusal};
+use crate::queue::stranger_without_a_queue;
 use std::sync::Arc;
 
 impl Contender {
-    /// Goes to look at children of this directory if they may be contenders of an unknown kind. Returns whether there are any.
+    /// Goes to look at children of this directory if they may be contenders of an unknown kind, or notes which one it ignores.
+    /// Returns whether something else must happen before a grant.
     pub(super) fn must_examine(&mut self, claim: usize, directory: &Arc<str>, children: &[String]) -> bool {
-        if self.claims[claim].foreign != Foreign::Refuse {
+        if self.claims[claim].foreign == Foreign::IgnoreUnknown {
+            self.ignored.remove(directory);
+            let ignored = children.iter().find(|child| self.claims[claim].cannot_read(child));
+            self.ignored.extend(ignored.map(|child| (directory.clone(), child.clone())));
             return false;
+        }
+        if let Some(name) = stranger_without_a_queue(children) {
+            self.fail(Refusal::ForeignContender(name.to_owned()));
+            return true;
         }
         let unclear = self.lasting.unclear(directory, children);
         if unclear.is_empty() {

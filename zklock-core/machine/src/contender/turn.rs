@@ -3,9 +3,9 @@
 use super::nodes::NodeSlot;
 use super::{Contender, Phase, State, Step, Turn};
 use crate::Moment;
-use crate::claim::{Foreign, Permits, Watching};
+use crate::claim::{Permits, Watching};
 use crate::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict};
-use crate::queue::{Standing, standing, stranger_without_a_queue};
+use crate::queue::{Standing, standing};
 use crate::readiness::Checked;
 use std::sync::Arc;
 
@@ -286,20 +286,15 @@ impl Contender {
             .collect()
     }
 
-    /// Returns the directory of contenders that take permits at the same path in another layout, if they should be
-    /// refused.
+    /// Returns the directory of contenders that take permits at the same path in another layout.
     fn path_for_strangers(&self, claim: usize) -> Option<Arc<str>> {
-        let claim = &self.claims[claim];
-        let permits = claim.permits.as_ref().filter(|_| claim.foreign == Foreign::Refuse)?;
+        let permits = self.claims[claim].permits.as_ref()?;
         permits.directory.rsplit_once('/').map(|(path, _)| path.into())
     }
 
     pub(super) fn counted(&mut self, claim: usize, mut outcomes: Vec<Outcome>, now: Now) {
         if let Some(path) = self.path_for_strangers(claim).filter(|_| !outcomes.is_empty()) {
             if let Outcome::Children(children) = outcomes.remove(0) {
-                if let Some(name) = stranger_without_a_queue(&children) {
-                    return self.fail(Refusal::ForeignContender(name.to_owned()));
-                }
                 if self.must_examine(claim, &path, &children) {
                     return;
                 }
@@ -378,7 +373,8 @@ impl Contender {
             return self.clean_up();
         };
         let nodes = self.hold().filter_map(NodeSlot::path).collect();
-        self.verdict = Some(Verdict::Granted { nodes, czxid: origin.czxid, proven });
+        let ignored = self.ignored.iter().map(|(directory, child)| format!("{directory}/{child}")).collect();
+        self.verdict = Some(Verdict::Granted { nodes, czxid: origin.czxid, proven, ignored });
         self.answered = true;
         self.failures.clear();
         self.readiness.clear();

@@ -90,7 +90,10 @@ fn held() -> Single {
     let mut single = in_session(Patience::Waits);
     answer(&mut single, vec![pair(origin(3, OURS)), found(3, OURS)]);
     let nodes = vec![PATH(), at_companion()];
-    assert_eq!(single.poll_verdict(), Some(Verdict::Granted { nodes, czxid: 3, proven: at(0) }));
+    assert_eq!(
+        single.poll_verdict(),
+        Some(Verdict::Granted { nodes, czxid: 3, proven: at(0), ignored: vec![] })
+    );
     single
 }
 
@@ -294,7 +297,10 @@ fn a_node_without_a_companion_is_looked_at_before_it_is_deleted_or_granted() {
     let create = Operation::CreateSingle { path: PATH(), data: b"ours"[..].into() };
     assert_eq!(answer(&mut single, vec![created(), found(3, OURS)]), [create, inspect()]);
     let nodes = vec![PATH()];
-    assert_eq!(single.poll_verdict(), Some(Verdict::Granted { nodes, czxid: 3, proven: at(0) }));
+    assert_eq!(
+        single.poll_verdict(),
+        Some(Verdict::Granted { nodes, czxid: 3, proven: at(0), ignored: vec![] })
+    );
     for (owner, is_deleted) in [(OURS, true), (ANOTHERS, false)] {
         let mut single = single.clone();
         single.handle_end();

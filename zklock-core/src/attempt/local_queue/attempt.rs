@@ -186,8 +186,15 @@ impl Attempt {
     async fn verdict(&mut self) -> Result<Arc<Holding>, NotGranted> {
         loop {
             match self.driver.machine.poll_verdict() {
-                Some(Verdict::Granted { nodes, czxid, proven }) => {
+                Some(Verdict::Granted { nodes, czxid, proven, ignored }) => {
                     if let Some(holding) = self.granted(nodes, czxid, proven) {
+                        for name in ignored {
+                            tracing::warn!(
+                                path = &*self.queue.path,
+                                name,
+                                "granted beside a contender that zklock ignores"
+                            );
+                        }
                         // A holder waits for nobody. If there was no check in between, the last look's watch still
                         // exists.
                         self.driver.stop_watching();

@@ -49,7 +49,7 @@ fn mutex() -> Claim {
 }
 
 #[test]
-fn they_are_looked_at_before_a_grant_unless_that_is_known_or_does_not_matter() {
+fn they_are_looked_at_before_a_grant_unless_they_are_known() {
     let mut contender = begun(mutex(), &Arc::default(), &UNKNOWN);
     let looks = UNKNOWN.map(|name| Operation::Inspect { path: format!("/a/{name}") });
     assert_eq!(contender.clone().poll_flight().unwrap(), looks);
@@ -64,9 +64,19 @@ fn they_are_looked_at_before_a_grant_unless_that_is_known_or_does_not_matter() {
     let mut known = Lasting::default();
     UNKNOWN.iter().for_each(|name| known.note(&format!("/a/{name}")));
     assert!(is_granted(&mut begun(mutex(), &Arc::new(known), &UNKNOWN)));
-    let careless = Claim { foreign: Foreign::GoAhead, ..mutex() };
-    assert!(is_granted(&mut begun(careless, &Arc::default(), &UNKNOWN)));
     assert!(is_granted(&mut begun(mutex(), &Arc::default(), &["config", "worker-7"])));
+}
+
+#[test]
+fn a_grant_names_one_that_it_was_told_to_ignore() {
+    let careless = Claim { foreign: Foreign::IgnoreUnknown, ..mutex() };
+    let mut contender = begun(careless.clone(), &Arc::default(), &UNKNOWN);
+    let ignored = |contender: &mut Contender| match contender.poll_verdict() {
+        Some(Verdict::Granted { ignored, .. }) => ignored,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(ignored(&mut contender), [format!("/a/{}", UNKNOWN[0])]);
+    assert_eq!(ignored(&mut begun(careless, &Arc::default(), &["config", "worker-7"])), [""; 0]);
 }
 
 #[test]

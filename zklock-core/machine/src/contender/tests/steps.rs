@@ -97,7 +97,7 @@ fn one_that_watches_the_directory_looks_at_all_of_it() {
     assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
 }
 
-fn permits(count: u32, foreign: Foreign) -> Claim {
+fn permits(count: u32) -> Claim {
     let permits = Permits {
         directory: "/a/leases".into(),
         count,
@@ -105,7 +105,7 @@ fn permits(count: u32, foreign: Foreign) -> Claim {
         limit_at: Some("/a/limit".into()),
         data: Default::default(),
     };
-    Claim { permits: Some(permits), foreign, ..Claim::new("/a", Scheme::Mutex) }
+    Claim { permits: Some(permits), ..Claim::new("/a", Scheme::Mutex) }
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_try_of_a_semaphore_waits_behind_others_only_while_there_are_permits() {
     for (count, limit, is_busy) in
         [(1, None, false), (2, None, true), (1, Some(1), true), (2, Some(3), false)]
     {
-        let mut contender = behind_two(Patience::TriesOnce, permits(1, Foreign::Refuse));
+        let mut contender = behind_two(Patience::TriesOnce, permits(1));
         let outcomes = vec![Outcome::Children(taken(count)), Outcome::Limit(limit)];
         let asked = answer(&mut contender, outcomes);
         assert_eq!(asked[0], Operation::List { directory: "/a/leases".into() });
@@ -131,8 +131,8 @@ fn a_try_of_a_semaphore_waits_behind_others_only_while_there_are_permits() {
 
 /// An attempt that has asked for two permits, and the answers: what it got, and all permits that
 /// are taken.
-fn taking(patience: Patience, foreign: Foreign) -> (Contender, Outcome, Vec<String>) {
-    let mut contender = begun(vec![permits(2, foreign)], patience);
+fn taking(patience: Patience) -> (Contender, Outcome, Vec<String>) {
+    let mut contender = begun(vec![permits(2)], patience);
     let created = Outcome::Created(vec![node(own(0), 1, SESSION)]);
     answer(&mut contender, vec![created, children(&[&own(0)])]);
     let prefix = Scheme::Lease.prefix(Uuid::from_random(7), SESSION);
@@ -149,7 +149,7 @@ fn permits_are_granted_as_long_as_there_are_so_many_and_busy_or_waited_for_other
         (Patience::Waits, Some(1), None),
         (Patience::TriesOnce, Some(1), Some(false)),
     ] {
-        let (mut contender, created, names) = taking(patience, Foreign::Refuse);
+        let (mut contender, created, names) = taking(patience);
         let strangers = children(&["leases", "limit"]);
         let outcomes = vec![created, strangers, Outcome::Children(names), Outcome::Limit(limit), place()];
         let asked = answer(&mut contender, outcomes);
@@ -160,8 +160,8 @@ fn permits_are_granted_as_long_as_there_are_so_many_and_busy_or_waited_for_other
             None => assert!(contender.is_waiting() && contender.poll_verdict().is_none()),
         }
     }
-    // Contenders that take permits at this path in another layout are refused, or not asked about.
-    let (mut contender, created, names) = taking(Patience::Waits, Foreign::Refuse);
+    // Contenders that take permits at this path in another layout are refused, or named in the grant.
+    let (mut contender, created, names) = taking(Patience::Waits);
     let stranger = "0123456789abcdef0123456789abcdef";
     let listed = Outcome::Children(names.clone());
     answer(
@@ -170,13 +170,17 @@ fn permits_are_granted_as_long_as_there_are_so_many_and_busy_or_waited_for_other
     );
     let told = Some(Verdict::Failed(Refusal::ForeignContender(stranger.to_owned())));
     assert_eq!(contender.poll_verdict(), told);
-    let (mut contender, created, _) = taking(Patience::Waits, Foreign::GoAhead);
-    answer(&mut contender, vec![created, listed, Outcome::Limit(None), place()]);
-    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
+    let (mut contender, created, _) = taking(Patience::Waits);
+    contender.claims[0].foreign = Foreign::IgnoreUnknown;
+    answer(&mut contender, vec![created, children(&[stranger]), listed, Outcome::Limit(None), place()]);
+    let granted = contender.poll_verdict();
+    assert!(
+        matches!(&granted, Some(Verdict::Granted { ignored, .. }) if ignored[..] == [format!("/a/{stranger}")])
+    );
     // An attempt whose permit is not among the existing ones has lost it.
-    let (mut contender, created, names) = taking(Patience::Waits, Foreign::GoAhead);
+    let (mut contender, created, names) = taking(Patience::Waits);
     let listed = Outcome::Children(names[..1].to_vec());
-    answer(&mut contender, vec![created, listed, Outcome::Limit(None), place()]);
+    answer(&mut contender, vec![created, children(&[]), listed, Outcome::Limit(None), place()]);
     assert_eq!(contender.poll_verdict(), None);
     assert!(next(&contender).iter().all(|operation| matches!(operation, Operation::Delete { .. })));
 }
@@ -247,8 +251,8 @@ fn places_that_were_not_taken_together_are_given_up_and_what_comes_next_has_anot
     let contender = found_again(mutex(), vec![Outcome::NoNode]);
     assert_ne!(contender.mark(), before);
     // Permits have the mark of the place.
-    let (mut contender, ..) = taking(Patience::Waits, Foreign::GoAhead);
-    answer(&mut contender, vec![Outcome::Unknown; 4]);
+    let (mut contender, ..) = taking(Patience::Waits);
+    answer(&mut contender, vec![Outcome::Unknown; 5]);
     answer(&mut contender, vec![Outcome::Done, children(&[])]);
     assert_eq!(contender.mark(), before);
 }
@@ -291,9 +295,12 @@ fn a_holder_that_cannot_see_who_waits_takes_it_that_others_do_and_asks_again_if_
 
 #[test]
 fn the_end_of_a_semaphores_queue_is_not_that_of_a_permit() {
-    let (mut contender, created, names) = taking(Patience::Waits, Foreign::GoAhead);
+    let (mut contender, created, names) = taking(Patience::Waits);
     let place = Outcome::Found(node(own(0), 1, SESSION));
-    answer(&mut contender, vec![created, Outcome::Children(names), Outcome::Limit(None), place]);
+    answer(
+        &mut contender,
+        vec![created, children(&[]), Outcome::Children(names), Outcome::Limit(None), place],
+    );
     assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
     contender.handle_notice();
     // It leaves the queue.
@@ -403,13 +410,14 @@ fn one_that_has_lost_its_permit_leaves_its_place_before_it_comes_again() {
     let place = || Operation::Delete { path: format!("/a/{}", own(0)) };
     let permit = format!("{}0000000005", Scheme::Lease.prefix(Uuid::from_random(7), SESSION));
     let queued = |now: Now| {
-        let mut contender = begun(vec![permits(1, Foreign::GoAhead)], Patience::Waits);
+        let mut contender = begun(vec![permits(1)], Patience::Waits);
         let created = Outcome::Created(vec![node(own(0), 1, SESSION)]);
         answer(&mut contender, vec![created, children(&[&own(0)])]);
         let created = Outcome::Created(vec![node(permit.clone(), 2, SESSION)]);
         let found = Outcome::Found(node(own(0), 1, SESSION));
         assert!(contender.poll_flight().is_some());
-        let outcomes = vec![created, Outcome::Children(vec![permit.clone()]), Outcome::Limit(None), found];
+        let taken = Outcome::Children(vec![permit.clone()]);
+        let outcomes = vec![created, children(&[]), taken, Outcome::Limit(None), found];
         contender.handle_replies(outcomes, at(0), now);
         contender
     };
@@ -419,10 +427,10 @@ fn one_that_has_lost_its_permit_leaves_its_place_before_it_comes_again() {
     let departure = [Operation::Delete { path: format!("/a/leases/{permit}") }, place()];
     assert_eq!(next(&contender), departure);
     // It was found again, and then deleted.
-    let mut contender = begun(vec![permits(1, Foreign::GoAhead)], Patience::Waits);
+    let mut contender = begun(vec![permits(1)], Patience::Waits);
     let created = Outcome::Created(vec![node(own(0), 1, SESSION)]);
     answer(&mut contender, vec![created, children(&[&own(0)])]);
-    answer(&mut contender, vec![Outcome::Unknown; 4]);
+    answer(&mut contender, vec![Outcome::Unknown; 5]);
     answer(&mut contender, vec![Outcome::Done, Outcome::Children(vec![permit])]);
     answer(&mut contender, vec![Outcome::NoNode]);
     assert_eq!(next(&contender), [place()]);
@@ -461,7 +469,7 @@ fn a_watch_is_left_by_a_try_of_one_mutex_that_another_session_has() {
     assert!(!leaves(Patience::TriesOnce, mutex(), ours, false), "its deletion may be under way");
     assert!(!leaves(Patience::TriesOnce, mutex(), anothers, true), "nobody tries again");
     assert!(!leaves(Patience::Waits, mutex(), anothers, false), "it is not a try");
-    let mut semaphore = begun(vec![permits(1, Foreign::Refuse)], Patience::TriesOnce);
+    let mut semaphore = begun(vec![permits(1)], Patience::TriesOnce);
     semaphore.handle_tried_before();
     let created = Outcome::Created(vec![node(own(2), 3, SESSION)]);
     answer(&mut semaphore, vec![created, children(&[FIRST, &own(2)])]);
