@@ -102,8 +102,8 @@ fn claim(want: &Want) -> Claim {
 
 fn unmarked(queue: &str) -> Claim {
     let dialect = Dialect::pattern("lock-{sequence}").expect("a pattern");
-    let scheme = Claim::scheme(Role::Exclusive, dialect).expect("a mutex");
-    Claim::at(queue, scheme).expect("a path")
+    let scheme = Claim::scheme(Role::Exclusive, &dialect).expect("a mutex");
+    Claim::at(queue, scheme, &dialect).expect("a path")
 }
 
 fn claim_of(sort: Sort) -> Claim {

@@ -35,11 +35,11 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
         (Dialect::Kazoo, Role::Write, ("", 32, "__lock__")),
         (Dialect::WriteLock, Role::Exclusive, (&*write_lock, 36, "-")),
     ];
-    assert_eq!(table.map(|(dialect, role, _)| (dialect, role)), SPOKEN);
+    assert_eq!(table.clone().map(|(dialect, role, _)| (dialect, role)), SPOKEN);
     for (dialect, role, parts) in table {
         let path = format!("/dialects/name-{dialect}-{role:?}");
         proxy.record();
-        let hold = held(&in_dialect(&client, &path, dialect, role)).await;
+        let hold = held(&in_dialect(&client, &path, &dialect, role)).await;
         let name = hold.node().rsplit_once('/').unwrap().1.to_owned();
         assert!(is_named(&name, parts), "{name} is not {parts:?}");
         assert_eq!(operator.children(&path), [name.as_str()]);
@@ -74,7 +74,7 @@ async fn contenders_of_all_dialects_are_recognised_and_other_children_are_not() 
     let nodes: Vec<_> = found.iter().map(|contender| contender.node.clone()).collect();
     assert_eq!(nodes, made, "in the order of their numbers");
     for (contender, (prefix, dialect, role)) in found.iter().zip(FOREIGN) {
-        assert_eq!((contender.dialect, contender.role), (dialect, role), "{prefix}");
+        assert_eq!((&contender.dialect, contender.role), (&dialect, role), "{prefix}");
         assert_eq!(contender.identity, "stranger");
         assert_eq!(contender.session, operator.session());
     }

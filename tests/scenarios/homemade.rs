@@ -40,8 +40,8 @@ async fn one_that_is_there_is_refused_by_every_kind_and_named_or_ignored_with_a_
             client.election(path).unwrap(),
             client.semaphore(path, 5).unwrap(),
             client.all(&one_of_two).unwrap(),
-            in_dialect(&client, path, Dialect::Kazoo, Role::Exclusive),
-            in_dialect(&client, path, Dialect::WriteLock, Role::Exclusive),
+            in_dialect(&client, path, &Dialect::Kazoo, Role::Exclusive),
+            in_dialect(&client, path, &Dialect::WriteLock, Role::Exclusive),
         ];
         for lock in &locks {
             for error in

@@ -90,12 +90,13 @@ async fn readers_share_the_lock_and_a_writer_has_it_alone() {
     let (ours, operator, path) = (client().await, operator(), "/patterns/sides");
     let dialect = Dialect::pattern("{any}-{R|W}-{sequence}").unwrap();
     let [read, write] = [LockSpec::read_lock(path), LockSpec::write_lock(path)]
-        .map(|spec| ours.lock(&spec.unwrap().dialect(dialect)).unwrap());
+        .map(|spec| ours.lock(&spec.unwrap().dialect(dialect.clone())).unwrap());
     let reader = put(&operator, path, "db-W-7-R-");
     let first = held(&read).await;
     let waits = acquire(&write);
     operator.wait_for_children(path, 3, SOON);
-    let late = acquire(&client().await.lock(&LockSpec::read_lock(path).unwrap().dialect(dialect)).unwrap());
+    let late =
+        acquire(&client().await.lock(&LockSpec::read_lock(path).unwrap().dialect(dialect.clone())).unwrap());
     operator.wait_for_children(path, 4, SOON);
     let contenders = soon(read.contenders()).await.unwrap();
     let seen: Vec<_> = contenders.iter().map(|found| (found.role, found.holds)).collect();
@@ -115,7 +116,7 @@ async fn an_owner_cannot_take_the_read_side_within_its_write_side_and_is_told_so
     let (client, path) = (client().await, "/patterns/within");
     let dialect = Dialect::pattern("{R|W}-{sequence}").unwrap();
     let [read, write] = [LockSpec::read_lock(path), LockSpec::write_lock(path)]
-        .map(|spec| client.lock(&spec.unwrap().dialect(dialect).reentrant(true)).unwrap());
+        .map(|spec| client.lock(&spec.unwrap().dialect(dialect.clone()).reentrant(true)).unwrap());
     let hold = soon(write.acquire()).await.unwrap();
     let again = soon(write.acquire()).await.unwrap();
     assert_eq!(again.token(), hold.token(), "it is reentrant");
@@ -278,12 +279,16 @@ async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reaso
     let path = "/patterns/refused/a";
     let refused = [
         (LockSpec::mutex(path), sides, "for readers and writers, so it is for no mutex"),
-        (LockSpec::read_lock(path), mutex, "does not tell readers from writers"),
-        (LockSpec::write_lock(path), mutex, "does not tell readers from writers"),
-        (LockSpec::election(path), mutex, "an election has no dialect {name}_lock_{sequence}"),
-        (LockSpec::semaphore(path, 2), mutex, "a semaphore has no dialect"),
-        (LockSpec::exclusive(path), mutex, "an exclusive lock has no dialect"),
-        (LockSpec::mutex("/top"), mutex, "children of the node above the lock's path: that is the root"),
+        (LockSpec::read_lock(path), mutex.clone(), "does not tell readers from writers"),
+        (LockSpec::write_lock(path), mutex.clone(), "does not tell readers from writers"),
+        (LockSpec::election(path), mutex.clone(), "an election has no dialect {name}_lock_{sequence}"),
+        (LockSpec::semaphore(path, 2), mutex.clone(), "a semaphore has no dialect"),
+        (LockSpec::exclusive(path), mutex.clone(), "an exclusive lock has no dialect"),
+        (
+            LockSpec::mutex("/top"),
+            mutex.clone(),
+            "children of the node above the lock's path: that is the root",
+        ),
         (LockSpec::mutex("/a/x-5"), dialect("{name}-{sequence}"), "as the dialect writelock does"),
         (LockSpec::mutex("/a/b-c"), dialect("{any}-{name}.{sequence}"), "give the lock another name"),
         (LockSpec::mutex(path), dialect("\u{f8ff}{sequence}"), "a character that ZooKeeper forbids"),
@@ -292,7 +297,7 @@ async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reaso
         let error = client.lock(&spec.unwrap().dialect(dialect)).unwrap_err();
         says(&error, ErrorKind::InvalidInput, &[problem]);
     }
-    let member = || LockSpec::mutex(path).unwrap().dialect(mutex);
+    let member = || LockSpec::mutex(path).unwrap().dialect(mutex.clone());
     let other = || LockSpec::mutex("/patterns/refused/b").unwrap();
     for error in
         [LockSpec::all([member(), other()]).unwrap_err(), LockSpec::any([member(), other()]).unwrap_err()]

@@ -8,7 +8,7 @@ use zklock_core::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockSpec
 
 /// Whether the foreign node is a stranger to a lock of this dialect and role. Written by hand from the behaviour of the
 /// libraries, so that the table in the code does not check itself.
-fn is_strange(dialect: Dialect, role: Role, foreign: usize) -> bool {
+fn is_strange(dialect: &Dialect, role: Role, foreign: usize) -> bool {
     match (dialect, role) {
         // Their mutex does not see the read/write lock, nor anything of kazoo's. Java's WriteLock sees their mutex.
         (Dialect::Curator, Role::Exclusive) => [2, 3, 4, 5, 8].contains(&foreign),
@@ -30,9 +30,9 @@ async fn a_contender_that_cannot_see_ours_is_named_and_ours_goes_again() {
             let path = format!("/strangers/{dialect}-{role:?}-{number}");
             let node = put(&operator, &path, prefix);
             let name = node.rsplit_once('/').unwrap().1;
-            let lock = in_dialect(&client, &path, dialect, role);
+            let lock = in_dialect(&client, &path, &dialect, role);
             let tried = soon(lock.try_acquire()).await;
-            if is_strange(dialect, role, number) {
+            if is_strange(&dialect, role, number) {
                 let error = tried.expect_err(&path);
                 says(&error, ErrorKind::ForeignContender, &[name, &path]);
                 says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::ForeignContender, &[name]);

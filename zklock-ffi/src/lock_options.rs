@@ -91,7 +91,7 @@ impl LockOptions {
         let foreign = if is_set(ZKLOCK_IGNORE_UNKNOWN) { Foreign::IgnoreUnknown } else { Foreign::Refuse };
         let watching = if is_set(ZKLOCK_WATCH_CHILDREN) { Watching::Children } else { Watching::Nearest };
         let spec = spec.reentrant(is_set(ZKLOCK_REENTRANT)).foreign(foreign).watching(watching);
-        let spec = spec.dialect(chosen.dialect).permits(chosen.permits);
+        let spec = spec.dialect(chosen.dialect.clone()).permits(chosen.permits);
         let spec = spec.linger(chosen.linger).local_turns(chosen.local_turns);
         let spec = match &chosen.limit_at {
             Some(path) => spec.limit_at(path),

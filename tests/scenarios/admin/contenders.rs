@@ -48,7 +48,7 @@ async fn of_a_mutex_all_is_told_in_the_order_of_the_queue() {
         assert_eq!(contender.identity, format!("host-{number}/4711 ü"));
         assert_eq!(Some(contender.session), clients[number].0.session_id());
         assert_eq!(contender.token.value(), stat.czxid.unsigned_abs());
-        assert_eq!((contender.dialect, contender.role), (Dialect::Curator, Role::Exclusive));
+        assert_eq!((&contender.dialect, contender.role), (&Dialect::Curator, Role::Exclusive));
         assert_eq!(contender.holds, number == 0);
         // The servers use this machine's clock, rounded to the millisecond.
         let rounding = Duration::from_millis(1);

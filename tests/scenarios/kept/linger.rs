@@ -48,9 +48,9 @@ async fn whoever_queues_gets_it_at_once_whatever_the_library() {
             _ => LockSpec::mutex(&path),
         };
         let own = if role == Role::Read { Role::Write } else { role };
-        let lock = ours.lock(&make(own).unwrap().dialect(dialect).linger(LONG)).unwrap();
+        let lock = ours.lock(&make(own).unwrap().dialect(dialect.clone()).linger(LONG)).unwrap();
         soon(held(&lock).await.release()).await.unwrap();
-        let rival = held(&in_dialect(&theirs, &path, dialect, role)).await;
+        let rival = held(&in_dialect(&theirs, &path, &dialect, role)).await;
         assert_eq!(operator().children(&path).len(), 1, "{dialect:?}, {role:?}");
         let next = acquire(&lock);
         operator().wait_for_children(&path, 2, SOON);

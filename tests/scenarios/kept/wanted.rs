@@ -40,7 +40,7 @@ async fn of_every_library() {
     for (number, (dialect, role)) in SPOKEN.into_iter().enumerate() {
         let path = format!("/wanted/libraries/{number}");
         let own = if role == Role::Read { Role::Write } else { role };
-        let hold = held(&in_dialect(&ours, &path, dialect, own)).await;
+        let hold = held(&in_dialect(&ours, &path, &dialect, own)).await;
         assert!(!is_told(&hold).await, "{dialect:?}, {role:?}: nobody waits");
         // A later contender, whose name is the holder's except for the number.
         let name = hold.node().rsplit('/').next().unwrap();

@@ -5,13 +5,13 @@ use ground::wire::{Admin, Mode};
 use zklock_core::{Client, Dialect, Lock, LockSpec, Role};
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
-pub(crate) fn in_dialect(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
+pub(crate) fn in_dialect(client: &Client, path: &str, dialect: &Dialect, role: Role) -> Lock {
     let spec = match role {
         Role::Read => LockSpec::read_lock(path),
         Role::Write => LockSpec::write_lock(path),
         _ => LockSpec::mutex(path),
     };
-    client.lock(&spec.unwrap().dialect(dialect)).unwrap()
+    client.lock(&spec.unwrap().dialect(dialect.clone())).unwrap()
 }
 
 /// All dialects of a mutex, a reader and a writer.

@@ -119,7 +119,7 @@ impl Choice {
             _ => return Err(Failure::usage("no lock is named: give one, such as --mutex PATH")),
         };
         let spec = spec?;
-        Ok(self.dialect.into_iter().fold(spec, LockSpec::dialect))
+        Ok(self.dialect.clone().into_iter().fold(spec, LockSpec::dialect))
     }
 
     /// Acquires the lock. If that takes a while, a guardian watches: if we are killed while we wait, the contenders behind

@@ -28,11 +28,11 @@ impl Subject {
     /// Finds the locks at the path that anybody holds or waits for. With a pattern, it is the home-made one.
     pub(crate) async fn find(&self, client: &Client) -> Result<Vec<Found>, Failure> {
         let path = &self.path;
-        match self.dialect {
+        match &self.dialect {
             Some(dialect @ Dialect::Pattern(pattern)) => {
                 let spec =
                     if pattern.has_sides() { LockSpec::read_lock(path) } else { LockSpec::mutex(path) };
-                let found = found(client, Way::Queue, &spec?.dialect(dialect)).await?;
+                let found = found(client, Way::Queue, &spec?.dialect(dialect.clone())).await?;
                 Ok(found.into_iter().collect())
             }
             // The others are all recognised.

@@ -113,7 +113,7 @@ impl Claim {
     }
 
     /// Returns the scheme for this role in this dialect; `None` if it has none.
-    pub fn scheme(role: Role, dialect: Dialect) -> Option<Scheme> {
+    pub fn scheme(role: Role, dialect: &Dialect) -> Option<Scheme> {
         match (dialect, role) {
             (Dialect::Curator, Role::Exclusive) => Some(Scheme::Mutex),
             (Dialect::Curator, Role::Read) => Some(Scheme::Read),
@@ -124,7 +124,7 @@ impl Claim {
             (Dialect::WriteLock, Role::Read | Role::Write) => None,
             (Dialect::Pattern(pattern), role) => match (pattern.has_sides(), role) {
                 (true, Role::Exclusive) | (false, Role::Read | Role::Write) => None,
-                _ => Some(Scheme::Pattern(pattern, role)),
+                _ => Some(Scheme::Pattern(role)),
             },
         }
     }
@@ -137,12 +137,12 @@ impl Claim {
     /// use zklock_machine::name::{Dialect, Role};
     ///
     /// let dialect = Dialect::pattern("{name}_lock_{sequence}").unwrap();
-    /// let claim = Claim::at("/locks/report", Claim::scheme(Role::Exclusive, dialect).unwrap()).unwrap();
+    /// let claim = Claim::at("/locks/report", Claim::scheme(Role::Exclusive, &dialect).unwrap(), &dialect).unwrap();
     /// assert_eq!(&*claim.directory, "/locks");
     /// assert!(claim.parse("report_lock_0000000001").is_some() && claim.parse("mail_lock_0000000001").is_none());
     /// ```
-    pub fn at(path: &str, scheme: Scheme) -> Result<Self, String> {
-        let Scheme::Pattern(pattern, _) = scheme else { return Ok(Self::new(path, scheme)) };
+    pub fn at(path: &str, scheme: Scheme, dialect: &Dialect) -> Result<Self, String> {
+        let Dialect::Pattern(pattern) = dialect else { return Ok(Self::new(path, scheme)) };
         let (directory, name) = match path.rsplit_once('/').filter(|_| pattern.has_name()) {
             None => (path, ""),
             Some(("", _)) => {
@@ -197,6 +197,12 @@ impl Claim {
         }
     }
 
+    /// Returns the dialect of a contender of this claim, by the scheme of its name.
+    pub fn dialect_of(&self, scheme: Scheme) -> Dialect {
+        let pattern = || self.layout.as_ref().map(|layout| layout.dialect());
+        scheme.dialect().or_else(pattern).unwrap_or_default()
+    }
+
     /// Whether the lock has a queue, not just one node for all.
     pub fn has_queue(&self) -> bool {
         self.scheme != Scheme::Single
@@ -211,22 +217,22 @@ mod tests {
     fn a_scheme_is_of_the_dialect_and_the_role_that_it_was_asked_for() {
         let patterns = ["lock-{sequence}", "{R|W}-{sequence}"].map(|text| Dialect::pattern(text).unwrap());
         let dialects = [Dialect::ALL, &patterns].concat();
-        for (&dialect, &role) in
+        for (dialect, &role) in
             dialects.iter().flat_map(|dialect| Role::ALL.iter().map(move |role| (dialect, role)))
         {
             let scheme = Claim::scheme(role, dialect);
             let Some(scheme) = scheme else {
-                let has_sides = dialect == patterns[1];
+                let has_sides = *dialect == patterns[1];
                 assert!(
-                    has_sides || [Dialect::WriteLock, patterns[0]].contains(&dialect),
+                    has_sides || [&Dialect::WriteLock, &patterns[0]].contains(&dialect),
                     "{dialect} {role}"
                 );
                 assert_eq!(role == Role::Exclusive, has_sides, "{dialect} {role}");
                 continue;
             };
-            assert_eq!(scheme.dialect(), dialect);
+            assert!(scheme.dialect().is_none_or(|of| of == *dialect));
             // kazoo's writers have the same names as its locks.
-            let is_writer_of_kazoos = (dialect, role) == (Dialect::Kazoo, Role::Write);
+            let is_writer_of_kazoos = (dialect, role) == (&Dialect::Kazoo, Role::Write);
             assert_eq!(scheme.role(), if is_writer_of_kazoos { Role::Exclusive } else { role });
         }
     }

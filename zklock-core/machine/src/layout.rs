@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// use zklock_machine::name::{Dialect, Role, Sequence};
 ///
 /// let Dialect::Pattern(pattern) = Dialect::pattern("{name}_lock_{sequence}").unwrap() else { panic!() };
-/// let layout = Layout::new(pattern, "report").unwrap();
+/// let layout = Layout::new(&pattern, "report").unwrap();
 /// let name = layout.parse("report_lock_0000000003").unwrap();
 /// assert_eq!((name.scheme.role(), name.sequence), (Role::Exclusive, Sequence::new(3)));
 /// assert!(layout.parse("other_lock_0000000003").is_none());
@@ -72,8 +72,6 @@ impl Dialect {
     ///
     /// All other text stands for itself. Children whose names do not match are no contenders.
     ///
-    /// Patterns are never freed. A program should have a few that it names in its code or its configuration.
-    ///
     /// # Errors
     ///
     /// If the text is not a pattern, if a name could be read in two ways with it, or if another dialect has such names. In
@@ -94,7 +92,7 @@ impl Dialect {
         let pattern = Pattern::parse(text);
         // A name that clashes with nothing stands for all of them.
         let checked =
-            pattern.and_then(|pattern| Layout::new(pattern, "\u{fffd}").map(|_| Self::Pattern(pattern)));
+            pattern.and_then(|pattern| Layout::new(&pattern, "\u{fffd}").map(|_| Self::Pattern(pattern)));
         checked.map_err(|problem| InvalidPattern(format!("the pattern {:?} {problem}", shortened(text))))
     }
 }
@@ -104,9 +102,9 @@ impl FromStr for Dialect {
     type Err = InvalidPattern;
 
     fn from_str(text: &str) -> Result<Self, InvalidPattern> {
-        let known = || Self::ALL.iter().copied().find(|dialect| dialect.to_string() == text);
+        let known = || Self::ALL.iter().find(|dialect| dialect.to_string() == text);
         match known() {
-            Some(dialect) => Ok(dialect),
+            Some(dialect) => Ok(dialect.clone()),
             None if text.contains('{') => Self::pattern(text),
             None => Err(InvalidPattern(format!(
                 "there is no dialect {:?}: use curator, kazoo, writelock, or a pattern such as \"{{name}}_lock_{{sequence}}\"",
@@ -122,11 +120,11 @@ fn shortened(text: &str) -> String {
 
 impl Layout {
     /// Fills in the name of a lock, which does not matter if the pattern has none. The error says what is wrong.
-    pub fn new(pattern: Pattern, name: &str) -> Result<Self, String> {
+    pub fn new(pattern: &Pattern, name: &str) -> Result<Self, String> {
         let roles: &[Role] =
             if pattern.has_sides() { &[Role::Read, Role::Write] } else { &[Role::Exclusive] };
         let forms = roles.iter().map(|role| Form::new(pattern, *role, name)).collect();
-        let layout = Self { pattern, forms };
+        let layout = Self { pattern: pattern.clone(), forms };
         layout.check(name)?;
         Ok(layout)
     }
@@ -135,10 +133,15 @@ impl Layout {
     pub fn parse<'a>(&self, text: &'a str) -> Option<Name<'a>> {
         with_number(text).find_map(|(front, sequence)| {
             self.forms.iter().find_map(|form| {
-                let scheme = Scheme::Pattern(self.pattern, form.role);
+                let scheme = Scheme::Pattern(form.role);
                 Some(Name { text, scheme, sequence, chosen: form.chosen_in(front)? })
             })
         })
+    }
+
+    /// Returns the dialect of its pattern.
+    pub fn dialect(&self) -> Dialect {
+        Dialect::Pattern(self.pattern.clone())
     }
 
     /// Returns the part of a name before the number, for a contender with this role and this mark.
@@ -167,7 +170,7 @@ impl Layout {
             ["0000000001", "1234567890"].map(|number| format!("{}{number}", form.prefix(mark)))
         }) {
             if let Some(other) = Name::parse(&own).or_else(|| Name::parse_lease(&own)) {
-                let dialect = other.scheme.dialect();
+                let dialect = other.scheme.dialect().unwrap_or_default();
                 return Err(format!(
                     "makes names such as {own}, as the dialect {dialect} does: use that one instead"
                 ));
@@ -186,7 +189,7 @@ impl Layout {
 }
 
 impl Form {
-    fn new(pattern: Pattern, role: Role, name: &str) -> Self {
+    fn new(pattern: &Pattern, role: Role, name: &str) -> Self {
         let mut form = Self { role, head: String::new(), tail: None };
         for part in pattern.parts() {
             let text = match part {
@@ -266,12 +269,12 @@ mod tests {
 
     fn layout(text: &str, name: &str) -> Layout {
         let Dialect::Pattern(pattern) = Dialect::pattern(text).unwrap() else { panic!("{text}") };
-        Layout::new(pattern, name).unwrap()
+        Layout::new(&pattern, name).unwrap()
     }
 
     fn problem(text: &str, name: &str) -> String {
         match Dialect::pattern(text) {
-            Ok(Dialect::Pattern(pattern)) => Layout::new(pattern, name).unwrap_err(),
+            Ok(Dialect::Pattern(pattern)) => Layout::new(&pattern, name).unwrap_err(),
             refused => refused.unwrap_err().to_string(),
         }
     }
@@ -306,7 +309,7 @@ mod tests {
                     let node = format!("{prefix}{}", Sequence::new(number));
                     let name = layout.parse(&node).unwrap();
                     assert_eq!((name.scheme.role(), name.sequence), (role, Sequence::new(number)), "{node}");
-                    assert_eq!(name.scheme.dialect().to_string(), text);
+                    assert_eq!((name.scheme.dialect(), layout.dialect().to_string().as_str()), (None, text));
                     let has_mark = prefix == ours && layout.has_mark();
                     assert!(!has_mark || name.uuid() == Some(mark), "{node}");
                 }

@@ -217,7 +217,7 @@ mod tests {
             "a.{any}.{name}{sequence}",
         ] {
             let Ok(Dialect::Pattern(pattern)) = Dialect::pattern(text) else { panic!("{text}") };
-            let layout = Layout::new(pattern, "report").unwrap();
+            let layout = Layout::new(&pattern, "report").unwrap();
             let role = if pattern.has_sides() { Role::Write } else { Role::Exclusive };
             let children = [gone, live].map(|mark| format!("{}0000000003", layout.prefix(role, mark)));
             let listing = marks.begin_listing();

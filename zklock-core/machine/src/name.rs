@@ -218,7 +218,7 @@ impl fmt::Debug for Uuid {
 /// assert_eq!(Dialect::pattern("lock-{sequence}")?.to_string(), "lock-{sequence}");
 /// # Ok::<(), zklock_machine::layout::InvalidPattern>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Dialect {
     /// `_c_<uuid>-lock-<sequence>`: Apache Curator, go-zookeeper and zklock itself.
@@ -309,7 +309,7 @@ pub enum Scheme {
     /// ZooKeeper's own `WriteLock`.
     WriteLock,
     /// A contender of a home-made lock, with this role. Its names are those of a [layout](crate::layout::Layout).
-    Pattern(Pattern, Role),
+    Pattern(Role),
     /// The one node of a lock without a queue.
     Single,
 }
@@ -341,15 +341,15 @@ impl Scheme {
         }
     }
 
-    /// Returns the library whose scheme it is.
-    pub const fn dialect(self) -> Dialect {
+    /// Returns the library whose scheme it is; `None` if that is a pattern.
+    pub const fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Mutex | Self::Read | Self::Write | Self::Latch | Self::Lease | Self::Single => {
-                Dialect::Curator
+                Some(Dialect::Curator)
             }
-            Self::KazooLock | Self::KazooRead => Dialect::Kazoo,
-            Self::WriteLock => Dialect::WriteLock,
-            Self::Pattern(pattern, _) => Dialect::Pattern(pattern),
+            Self::KazooLock | Self::KazooRead => Some(Dialect::Kazoo),
+            Self::WriteLock => Some(Dialect::WriteLock),
+            Self::Pattern(_) => None,
         }
     }
 
@@ -358,7 +358,7 @@ impl Scheme {
         match self {
             Self::Read | Self::KazooRead => Role::Read,
             Self::Write => Role::Write,
-            Self::Pattern(_, role) => role,
+            Self::Pattern(role) => role,
             Self::Mutex | Self::Latch | Self::Lease | Self::KazooLock | Self::WriteLock | Self::Single => {
                 Role::Exclusive
             }
@@ -396,20 +396,20 @@ impl Scheme {
         let infix = self.infix();
         match (self, self.dialect()) {
             (Self::Single, _) => SINGLE_NAME.to_owned(),
-            (_, Dialect::Curator) => format!("_c_{uuid}{infix}"),
-            (_, Dialect::Kazoo) => format!("{}{infix}", uuid.0.simple()),
-            (_, Dialect::WriteLock) => format!("x-{session}-{uuid}{infix}"),
-            (_, Dialect::Pattern(_)) => String::new(),
+            (_, Some(Dialect::Curator)) => format!("_c_{uuid}{infix}"),
+            (_, Some(Dialect::Kazoo)) => format!("{}{infix}", uuid.0.simple()),
+            (_, Some(Dialect::WriteLock)) => format!("x-{session}-{uuid}{infix}"),
+            _ => String::new(),
         }
     }
 
     /// Whether `mark` is something that a contender of this scheme puts before its infix.
     fn has_mark(self, mark: &str) -> bool {
         match self.dialect() {
-            Dialect::Curator => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
-            Dialect::Kazoo => mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            Dialect::WriteLock => mark.starts_with("x-") && !mark.ends_with('-'),
-            Dialect::Pattern(_) => false,
+            Some(Dialect::Curator) => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
+            Some(Dialect::Kazoo) => mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            Some(Dialect::WriteLock) => mark.starts_with("x-") && !mark.ends_with('-'),
+            _ => false,
         }
     }
 }
@@ -496,10 +496,10 @@ impl<'a> Name<'a> {
     /// Returns the mark in it, if it has one in our form.
     pub fn uuid(&self) -> Option<Uuid> {
         match self.scheme.dialect() {
-            Dialect::Curator => Uuid::parse(self.chosen.strip_prefix("_c_")?),
-            Dialect::Kazoo | Dialect::Pattern(_) => Uuid::parse(self.chosen),
+            Some(Dialect::Curator) => Uuid::parse(self.chosen.strip_prefix("_c_")?),
             // The session comes before it, and may be negative.
-            Dialect::WriteLock => Uuid::parse(self.chosen.get(self.chosen.len().checked_sub(36)?..)?),
+            Some(Dialect::WriteLock) => Uuid::parse(self.chosen.get(self.chosen.len().checked_sub(36)?..)?),
+            _ => Uuid::parse(self.chosen),
         }
     }
 

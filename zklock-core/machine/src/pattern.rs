@@ -6,20 +6,14 @@
 //! readers and of writers.
 
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::Arc;
 
 /// The longest pattern, in bytes. It becomes a part of each node's name.
 const LONGEST: usize = 200;
 
-/// All patterns that this process has parsed.
-static PARSED: Mutex<Vec<Pattern>> = Mutex::new(Vec::new());
-
-/// A pattern for the names of contenders.
-///
-/// It is never freed, so that a [dialect](crate::name::Dialect) with a pattern is as small and as easy to copy as any other. A
-/// program has a few patterns, which it names in its code or its configuration, and equal ones share their memory.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Pattern(&'static Parsed);
+/// A pattern for the names of contenders. It is cheap to clone.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Pattern(Arc<Parsed>);
 
 #[derive(PartialEq, Eq, Hash)]
 struct Parsed {
@@ -46,36 +40,26 @@ impl Pattern {
         if text.len() > LONGEST {
             return Err(format!("is longer than {LONGEST} bytes: shorten it"));
         }
-        let known = |parsed: &[Self]| parsed.iter().copied().find(|pattern| pattern.0.text == text);
-        // Nothing waits for this mutex: a process may fork while another thread holds it. Then there may be two of a pattern,
-        // which are equal.
-        let mut parsed = PARSED.try_lock().ok();
-        if let Some(pattern) = parsed.as_ref().and_then(|parsed| known(parsed)) {
-            return Ok(pattern);
-        }
-        let parts = parts_of(text)?;
-        let pattern = Self(Box::leak(Box::new(Parsed { text: text.to_owned(), parts })));
-        parsed.iter_mut().for_each(|parsed| parsed.push(pattern));
-        Ok(pattern)
+        Ok(Self(Arc::new(Parsed { text: text.to_owned(), parts: parts_of(text)? })))
     }
 
     /// Returns the text of the pattern.
-    pub fn text(self) -> &'static str {
+    pub fn text(&self) -> &str {
         &self.0.text
     }
 
     /// Whether it is for one of several locks under one node.
-    pub fn has_name(self) -> bool {
+    pub fn has_name(&self) -> bool {
         self.0.parts.contains(&Part::Name)
     }
 
     /// Whether it is for the sides of a read/write lock.
-    pub fn has_sides(self) -> bool {
+    pub fn has_sides(&self) -> bool {
         self.0.parts.iter().any(|part| matches!(part, Part::Sides(_)))
     }
 
     /// Returns all but the number, which comes last.
-    pub(crate) fn parts(self) -> &'static [Part] {
+    pub(crate) fn parts(&self) -> &[Part] {
         &self.0.parts
     }
 }
@@ -191,13 +175,16 @@ mod tests {
     }
 
     #[test]
-    fn equal_patterns_are_one() {
+    fn equal_texts_make_equal_patterns_and_nothing_of_them_stays() {
         let parse = |text| Pattern::parse(text).unwrap();
-        let [one, other] = ["{name}_lock_{sequence}"; 2].map(parse);
-        assert!(std::ptr::eq(one.0, other.0));
+        let one = parse("{name}_lock_{sequence}");
+        assert_eq!(one, parse("{name}_lock_{sequence}"));
         assert_ne!(one, parse("{name}-lock-{sequence}"));
         assert!(one.has_name() && !one.has_sides());
         assert!(parse("{any}-{R|W}-{sequence}").has_sides());
         assert_eq!(format!("{one:?}"), "\"{name}_lock_{sequence}\"");
+        let parsed = Arc::downgrade(&one.0);
+        drop(one);
+        assert!(parsed.upgrade().is_none());
     }
 }

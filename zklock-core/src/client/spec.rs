@@ -757,7 +757,8 @@ impl LockSpec {
     /// Returns a claim with the options that all kinds have.
     fn claim(&self, path: &str, scheme: Scheme) -> Result<Claim, Error> {
         let invalid = |problem| self.invalid(&format!("the pattern {} {problem}", self.dialect));
-        let claim = Claim { watching: self.watching, ..Claim::at(path, scheme).map_err(invalid)? };
+        let claim =
+            Claim { watching: self.watching, ..Claim::at(path, scheme, &self.dialect).map_err(invalid)? };
         if claim.layout.is_none() {
             return Ok(Claim { foreign: self.foreign, ..claim });
         }
@@ -772,7 +773,7 @@ impl LockSpec {
     }
 
     fn scheme(&self) -> Result<Scheme, Error> {
-        let dialect = self.dialect;
+        let dialect = &self.dialect;
         let of_role = |role| {
             let none = match (dialect, role) {
                 (Dialect::Pattern(_), Role::Exclusive) => format!(

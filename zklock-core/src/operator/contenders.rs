@@ -346,7 +346,7 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     if let Some(permits) = &claim.permits {
         let limit = limit_of(session, permits).await?;
         let children = session.children(permits.directory.clone()).await?;
-        contenders = in_order(&permits.directory, children, |name| Name::parse_lease(name));
+        contenders = in_order(claim, &permits.directory, children, |name| Name::parse_lease(name));
         for (number, contender) in (0..).zip(&mut contenders) {
             contender.holds = number < limit;
         }
@@ -356,10 +356,10 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
         let node = children.into_iter().find(|child| child.name == SINGLE_NAME);
         return Ok(node
             .into_iter()
-            .map(|node| contender(&claim.directory, node, claim.scheme, true))
+            .map(|node| contender(claim, &claim.directory, node, claim.scheme, true))
             .collect());
     }
-    let mut queue = in_order(&claim.directory, children, |name| claim.parse(name));
+    let mut queue = in_order(claim, &claim.directory, children, |name| claim.parse(name));
     if claim.permits.is_none() {
         mark_holders(claim, &mut queue);
         for contender in queue.iter_mut().filter(|contender| contender.holds) {
@@ -400,6 +400,7 @@ fn is_contender(claim: &Claim, node: &str) -> bool {
 }
 
 fn in_order(
+    claim: &Claim,
     directory: &str,
     children: Vec<Child>,
     parse: impl Fn(&str) -> Option<Name<'_>>,
@@ -409,14 +410,20 @@ fn in_order(
         .filter_map(|child| {
             let name = parse(&child.name)?;
             let (scheme, sequence) = (name.scheme, name.sequence);
-            Some((sequence, contender(directory, child, scheme, false)))
+            Some((sequence, contender(claim, directory, child, scheme, false)))
         })
         .collect();
     queue.sort_by(|(left, _), (right, _)| right.is_before(*left).cmp(&left.is_before(*right)));
     queue.into_iter().map(|(_, contender)| contender).collect()
 }
 
-pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bool) -> QueuedContender {
+pub(crate) fn contender(
+    claim: &Claim,
+    directory: &str,
+    child: Child,
+    scheme: Scheme,
+    holds: bool,
+) -> QueuedContender {
     let (identity, queues) = node_data::read(&child.data);
     QueuedContender {
         node: format!("{directory}/{}", child.name),
@@ -426,7 +433,7 @@ pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bo
         session: child.session,
         token: Token::of(child.czxid),
         since: child.created,
-        dialect: scheme.dialect(),
+        dialect: claim.dialect_of(scheme),
         role: scheme.role(),
         holds,
         name: child.name,

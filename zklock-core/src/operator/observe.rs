@@ -143,7 +143,7 @@ async fn read_and_watch(claim: &Claim, session: &Arc<Session>, is_first: bool) -
         if let (Outcome::Children(children), _) = request(session, list).await? {
             if let Some((name, scheme)) = first(claim, &children) {
                 if let Some((child, event)) = session.child(directory.clone(), name).await? {
-                    return Ok((Some(contender(&directory, child, scheme, true)), event));
+                    return Ok((Some(contender(claim, &directory, child, scheme, true)), event));
                 }
                 continue;
             }

@@ -19,7 +19,7 @@ fn locks<const COUNT: usize>(ensemble: &FakeEnsemble) -> [Arc<LocalQueue>; COUNT
     let slot = Arc::new(Slot::new(SlotState::Open(ensemble.session())));
     let handle = Handle::new(Pool::of(slot), Arc::default());
     let dialect = Dialect::pattern("lock-{sequence}").unwrap();
-    let claim = Claim::at("/a", Claim::scheme(Role::Exclusive, dialect).unwrap()).unwrap();
+    let claim = Claim::at("/a", Claim::scheme(Role::Exclusive, &dialect).unwrap(), &dialect).unwrap();
     let held_at: Arc<HeldAt> = Arc::default();
     let locks = std::array::from_fn(|number| {
         let watching = if number == 0 { Watching::Nearest } else { Watching::Children };
