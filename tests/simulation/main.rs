@@ -6,8 +6,15 @@ mod faults;
 mod network;
 mod plan;
 mod player;
+mod replica;
 mod replicas;
 mod run;
+#[allow(dead_code, unreachable_pub, reason = "the rest is for zklock-testkit")]
+#[path = "../../zklock-testkit/src/state/mod.rs"]
+mod state;
+#[allow(dead_code, unreachable_pub, reason = "the rest is for zklock-testkit")]
+#[path = "../../zklock-testkit/src/wire/mod.rs"]
+mod wire;
 mod writes;
 
 use std::collections::BTreeMap;

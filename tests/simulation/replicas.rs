@@ -15,9 +15,8 @@ mod server;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use zklock_testkit::Server as Embedded;
-use zklock_testkit::replica::{Effect, Replica};
-
+use crate::replica::{Effect, Replica};
+use crate::state::settings::Settings;
 use leading::Leadership;
 use server::{Role, Server};
 
@@ -155,8 +154,8 @@ pub(crate) struct Replicas {
 impl Replicas {
     /// Servers that have just been started.
     pub(crate) fn new(count: usize, timing: Timing, dice: Dice) -> Self {
-        let (shortest, longest) = timing.sessions;
-        let settings = Embedded::builder().tick(timing.tick).session_timeouts(shortest, longest);
+        let settings =
+            Settings { tick: timing.tick, session_timeouts: timing.sessions, ..Settings::default() };
         let servers = (0..count).map(|_| Server::new(Replica::new(settings.clone()))).collect();
         let mut all = Self {
             timing,

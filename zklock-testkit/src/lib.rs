@@ -24,7 +24,7 @@
 // The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
 //
 // ```text
-// .      console replica              for the program; for simulations and fuzzing
+// .      console                      for the program
 //        server                       the API
 //        net                          sockets and threads
 //        hub                          one lock; where faults strike
@@ -52,8 +52,6 @@ pub mod console;
 mod fault;
 mod hub;
 mod net;
-#[doc(hidden)]
-pub mod replica;
 mod server;
 mod state;
 mod wire;

@@ -16,7 +16,7 @@ use crate::hub::{Hub, State};
 use crate::state::node::{Lifetime, Node};
 use crate::state::settings::Settings;
 use crate::wire::profile::{Profile, SPECIAL};
-use crate::wire::{access, path, words};
+use crate::wire::{access, path};
 
 /// How long a server waits for its threads when it ends.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -80,23 +80,7 @@ impl Server {
 
     /// Starts to configure a server.
     pub fn builder() -> Builder {
-        Builder {
-            address: None,
-            manual_clock: false,
-            session_timeouts: None,
-            settings: Settings {
-                tick: Duration::from_secs(2),
-                session_timeouts: (Duration::ZERO, Duration::ZERO),
-                container_check: Duration::from_secs(60),
-                extended_types: false,
-                local_sessions: false,
-                profile: Profile::default(),
-                max_frame: 0xf_ffff,
-                max_connections: 4096,
-                words: words::Allowed::new("*"),
-                port: 0,
-            },
-        }
+        Builder { address: None, manual_clock: false, session_timeouts: None, settings: Settings::default() }
     }
 
     /// The address at which clients reach the server.

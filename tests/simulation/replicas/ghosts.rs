@@ -4,10 +4,10 @@
 //! are put aside while it applies the log.
 
 use ground::wire::codec::opcode;
-use zklock_testkit::replica::Replica;
 
 use super::Replicas;
 use super::server::Server;
+use crate::replica::Replica;
 
 /// The losses of one server.
 #[derive(Debug, Default)]

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use ground::wire::codec::opcode;
-use zklock_testkit::replica::{Replica, is_write};
 
 use super::ghosts::Ghosts;
 use super::{Answer, Asked, Entry, Event, Leadership, Replicas};
+use crate::replica::Replica;
+use crate::wire::request::is_write;
 
 pub(super) enum Role {
     Leading(Leadership),

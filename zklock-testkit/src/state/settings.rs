@@ -23,3 +23,20 @@ pub(crate) struct Settings {
     /// The address that it listens on.
     pub(crate) port: u16,
 }
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            tick: Duration::from_secs(2),
+            session_timeouts: (Duration::from_secs(4), Duration::from_secs(40)),
+            container_check: Duration::from_secs(60),
+            extended_types: false,
+            local_sessions: false,
+            profile: Profile::default(),
+            max_frame: 0xf_ffff,
+            max_connections: 4096,
+            words: words::Allowed::new("*"),
+            port: 0,
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::wire::stat::Stat;
 
 /// How to undo a change.
 #[derive(Debug)]
-enum Undo {
+pub(crate) enum Undo {
     Create { path: String, parent: (i32, i64) },
     Delete { path: String, node: Node, parent_pzxid: i64 },
     Replace { path: String, node: Node },
@@ -22,11 +22,11 @@ enum Undo {
 /// All nodes, by path.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    nodes: HashMap<String, Node>,
-    ephemerals: HashMap<i64, BTreeSet<String>>,
+    pub(crate) nodes: HashMap<String, Node>,
+    pub(crate) ephemerals: HashMap<i64, BTreeSet<String>>,
     /// Nodes with a lifetime that has to be checked.
     reapable: BTreeSet<String>,
-    undo: Vec<Undo>,
+    pub(crate) undo: Vec<Undo>,
     graveyard: Graveyard,
     numbers_stick: bool,
 }
@@ -185,15 +185,6 @@ impl Tree {
         true
     }
 
-    /// Takes away a node that [`bring_back`](Tree::bring_back) has put there.
-    pub(crate) fn hide(&mut self, path: &str) {
-        if self.node(path).is_some() {
-            let (parent, name) = split(path);
-            self.known_mut(parent).children.remove(name);
-            self.take(path);
-        }
-    }
-
     /// Undoes everything since the last [`Tree::commit`].
     pub(crate) fn roll_back(&mut self) {
         while let Some(undo) = self.undo.pop() {
@@ -221,32 +212,10 @@ impl Tree {
         }
     }
 
-    /// For fuzzing: checks that parents and children know each other, and that every ephemeral node has its session.
-    ///
-    /// # Panics
-    ///
-    /// If that is not so.
-    pub(crate) fn verify(&self, is_open: impl Fn(i64) -> bool) {
-        let mut children = 0;
-        for (path, node) in &self.nodes {
-            let prefix = if path == "/" { "" } else { path };
-            children += node.children.len();
-            for name in &node.children {
-                assert!(self.nodes.contains_key(&format!("{prefix}/{name}")), "{path} has its child {name}");
-            }
-            if let Lifetime::Ephemeral(session) = node.lifetime {
-                let is_listed = self.ephemerals.get(&session).is_some_and(|paths| paths.contains(path));
-                assert!(is_open(session) && is_listed && node.children.is_empty(), "{path} is owned");
-            }
-        }
-        assert_eq!(children + 1, self.nodes.len(), "every node but the root is a child");
-        assert!(self.undo.is_empty(), "no transaction is open");
-    }
-
     /// # Panics
     ///
     /// If the caller has not checked that first.
-    fn known_mut(&mut self, path: &str) -> &mut Node {
+    pub(crate) fn known_mut(&mut self, path: &str) -> &mut Node {
         let path = if path.is_empty() { "/" } else { path };
         self.nodes.get_mut(path).expect("the caller has found this node")
     }
@@ -264,7 +233,7 @@ impl Tree {
         self.nodes.insert(path.to_owned(), node);
     }
 
-    fn take(&mut self, path: &str) -> Node {
+    pub(crate) fn take(&mut self, path: &str) -> Node {
         let node = self.nodes.remove(path).expect("the caller has found this node");
         self.reapable.remove(path);
         if let Lifetime::Ephemeral(session) = node.lifetime {

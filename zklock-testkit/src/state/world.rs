@@ -42,14 +42,6 @@ pub(crate) enum Effect {
     Close { connection: u64 },
 }
 
-impl Effect {
-    pub(crate) fn connection(&self) -> u64 {
-        match self {
-            Self::Send { connection, .. } | Self::Close { connection } => *connection,
-        }
-    }
-}
-
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) password: Vec<u8>,
@@ -201,19 +193,6 @@ impl World {
     /// Puts back the node that was deleted last at this path, and tells no client; `false` if that is impossible.
     pub(crate) fn bring_back(&mut self, path: &str) -> bool {
         self.tree.bring_back(path, |session| self.sessions.contains_key(&session))
-    }
-
-    /// For fuzzing: checks the invariants.
-    ///
-    /// # Panics
-    ///
-    /// If it does not hold.
-    pub(crate) fn verify(&self) {
-        self.tree.verify(|session| self.sessions.contains_key(&session));
-        for (id, session) in &self.sessions {
-            let back = session.connection.map(|connection| self.connections[&connection].session);
-            assert!(back.is_none_or(|back| back == Some(*id)), "session {id:#x} is on its connection");
-        }
     }
 
     /// Changes the tree in a transaction of its own, and notifies watchers.

@@ -108,7 +108,7 @@ pub(crate) enum Request {
 }
 
 /// Whether it takes a transaction number, even if it fails.
-pub fn is_write(operation: i32) -> bool {
+pub(crate) fn is_write(operation: i32) -> bool {
     use opcode::{
         CHECK, CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL, DELETE, DELETE_CONTAINER, MULTI, SET_ACL,
         SET_DATA,

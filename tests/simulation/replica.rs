@@ -1,39 +1,35 @@
-//! A server without sockets and a clock: one of a simulated ensemble, or one that is fuzzed. Not part of the API.
+//! One server of a simulated ensemble: the server in memory, without its sockets and its clock.
 //!
-//! In an ensemble other servers decide what is done, and in which order: they open and end sessions, and a request may come
+//! Other servers decide what is done, and in which order: they open and end sessions, and a request may come
 //! from a client of theirs. Time is a parameter.
 
 use std::time::Duration;
 
-use crate::server::Builder;
-use crate::state::report;
+use crate::state::settings::Settings;
 use crate::state::tree::listing;
 use crate::state::world::{self, Moment, Session, World};
 use crate::wire::access;
-use crate::wire::frame::{self, Incoming};
 use crate::wire::jute::{Reader, Writer};
 use crate::wire::kind::Kind;
-
-pub use crate::wire::request::is_write;
 
 /// Numbers from here on are not real connections. They stand for sessions whose clients are connected to other servers.
 const STAND_INS: u64 = 1 << 40;
 
 /// An action on a connection: something to send, or its end.
-pub type Effect = (u64, Option<Vec<u8>>);
+pub(crate) type Effect = (u64, Option<Vec<u8>>);
 
 /// The server.
 #[derive(Debug)]
-pub struct Replica(World);
+pub(crate) struct Replica(World);
 
 impl Replica {
     /// A server that has just been started.
-    pub fn new(settings: Builder) -> Self {
-        Self(World::new(settings.into_settings(), moment(Duration::ZERO)))
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self(World::new(settings, moment(Duration::ZERO)))
     }
 
     /// The actions that are due, in order.
-    pub fn effects(&mut self) -> Vec<Effect> {
+    pub(crate) fn effects(&mut self) -> Vec<Effect> {
         let effects = self.0.effects().into_iter();
         effects
             .map(|effect| match effect {
@@ -44,58 +40,28 @@ impl Replica {
     }
 
     /// A new connection.
-    pub fn connect(&mut self, now: Duration, connection: u64) {
+    pub(crate) fn connect(&mut self, now: Duration, connection: u64) {
         self.0.connect(moment(now), connection, ([127, 0, 0, 1], 0).into());
     }
 
     /// A connection is gone.
-    pub fn disconnect(&mut self, connection: u64) {
+    pub(crate) fn disconnect(&mut self, connection: u64) {
         self.0.disconnect(connection);
     }
 
     /// A message has come, without its length.
-    pub fn receive(&mut self, now: Duration, connection: u64, frame: &[u8]) {
+    pub(crate) fn receive(&mut self, now: Duration, connection: u64, frame: &[u8]) {
         self.0.receive(moment(now), connection, frame);
     }
 
-    /// Reads a message, or a four-letter word, from what a client sends, as the thread of a connection does; `false` if that
-    /// ends the connection.
-    pub fn read(&mut self, now: Duration, connection: u64, stream: &mut &[u8], is_first: bool) -> bool {
-        match frame::next(stream, is_first, self.0.settings.max_frame) {
-            Ok(Incoming::Message(message)) => {
-                self.receive(now, connection, &message);
-                true
-            }
-            Ok(Incoming::Word(word)) => {
-                report::answer(word, &self.0);
-                false
-            }
-            Err(_) => false,
-        }
-    }
-
-    /// Time has passed: ends everything that is over.
-    pub fn tick(&mut self, now: Duration) {
-        self.0.tick(moment(now));
-    }
-
-    /// Checks the invariants.
-    ///
-    /// # Panics
-    ///
-    /// If one does not hold.
-    pub fn verify(&self) {
-        self.0.verify();
-    }
-
     /// Sets the range of session timeouts that this server grants from now on.
-    pub fn limit(&mut self, shortest: Duration, longest: Duration) {
+    pub(crate) fn limit(&mut self, shortest: Duration, longest: Duration) {
         self.0.settings.session_timeouts = (shortest, longest);
     }
 
     /// The session for which the first message of a client asks, 0 for a new one, and the timeout that it gets here; `None` if
     /// the client has seen more than this server has, or the message makes no sense.
-    pub fn greeting(&self, frame: &[u8]) -> Option<(i64, Duration)> {
+    pub(crate) fn greeting(&self, frame: &[u8]) -> Option<(i64, Duration)> {
         let mut reader = Reader(frame);
         let _protocol = reader.int().ok()?;
         let (seen, wanted, session) = (reader.long().ok()?, reader.int().ok()?, reader.long().ok()?);
@@ -105,7 +71,7 @@ impl Replica {
     }
 
     /// A session has been opened, here or elsewhere.
-    pub fn open(&mut self, session: i64, timeout: Duration) {
+    pub(crate) fn open(&mut self, session: i64, timeout: Duration) {
         self.0.next_zxid();
         self.know(session, timeout);
     }
@@ -116,12 +82,12 @@ impl Replica {
     }
 
     /// Whether the client of a session is connected here.
-    pub fn is_connected(&self, session: i64) -> bool {
+    pub(crate) fn is_connected(&self, session: i64) -> bool {
         self.0.sessions.get(&session).is_some_and(|session| session.connection.is_some())
     }
 
     /// The client of a session is connected here from now on.
-    pub fn attach(&mut self, connection: u64, session: i64, timeout: Duration) {
+    pub(crate) fn attach(&mut self, connection: u64, session: i64, timeout: Duration) {
         self.know(session, timeout);
         let there = self.0.sessions.get_mut(&session);
         let former = there.and_then(|there| there.connection.replace(connection));
@@ -136,7 +102,7 @@ impl Replica {
     }
 
     /// The session that a client wants to continue is over.
-    pub fn turn_away(&mut self, connection: u64) {
+    pub(crate) fn turn_away(&mut self, connection: u64) {
         self.welcome(connection, 0, Duration::ZERO);
         self.0.close(connection);
     }
@@ -148,13 +114,13 @@ impl Replica {
     }
 
     /// The refusal of a request that was not even tried.
-    pub fn refuse(&mut self, connection: u64, xid: i32, code: i32) {
+    pub(crate) fn refuse(&mut self, connection: u64, xid: i32, code: i32) {
         let frame = Writer::default().int(xid).long(self.0.zxid).int(code);
         self.0.send(connection, Kind::Other, None, frame);
     }
 
     /// Applies a request that a session has sent to another server.
-    pub fn follow(&mut self, now: Duration, session: i64, frame: &[u8]) {
+    pub(crate) fn follow(&mut self, now: Duration, session: i64, frame: &[u8]) {
         let stand_in = STAND_INS + u64::try_from(session).unwrap_or_default();
         self.connect(now, stand_in);
         if let Some(connection) = self.0.connections.get_mut(&stand_in) {
@@ -167,70 +133,78 @@ impl Replica {
             self.0.close(here);
         }
         self.disconnect(stand_in);
-        self.0.effects.retain(|effect| effect.connection() < STAND_INS);
+        self.0.effects.retain(|effect| {
+            let (world::Effect::Send { connection, .. } | world::Effect::Close { connection }) = effect;
+            *connection < STAND_INS
+        });
     }
 
     /// A new epoch begins, with its own numbers.
-    pub fn begin_epoch(&mut self, epoch: i64) {
+    pub(crate) fn begin_epoch(&mut self, epoch: i64) {
         self.0.zxid = epoch << 32;
     }
 
     /// Ends a session, with its nodes and its connection.
-    pub fn expire(&mut self, now: Duration, session: i64) {
+    pub(crate) fn expire(&mut self, now: Duration, session: i64) {
         self.0.expire(moment(now), session);
     }
 
     /// Creates a node without a request.
-    pub fn place(&mut self, path: &str) {
+    pub(crate) fn place(&mut self, path: &str) {
         let access = [access::Entry::anyone(access::right::ALL)].into();
         self.0.transaction(moment(Duration::ZERO), 0, |transaction| transaction.place(path, access));
     }
 
     /// Deletes a node without a request, if nothing is below it.
-    pub fn remove(&mut self, now: Duration, path: &str) {
+    pub(crate) fn remove(&mut self, now: Duration, path: &str) {
         if self.0.tree.node(path).is_some_and(|node| node.children.is_empty()) {
             self.0.transaction(moment(now), 0, |transaction| transaction.end_node(path));
         }
     }
 
     /// The paths of all nodes, except the servers' own.
-    pub fn paths(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = String> {
         listing(&self.0.tree, "/").into_keys()
     }
 
     /// The transaction that created a node.
-    pub fn created(&self, path: &str) -> Option<i64> {
+    pub(crate) fn created(&self, path: &str) -> Option<i64> {
         self.0.tree.node(path).map(|node| node.czxid)
     }
 
     /// The number of watches.
-    pub fn watches(&self) -> usize {
+    pub(crate) fn watches(&self) -> usize {
         self.0.watches.count()
     }
 
     /// Containers that are due to be reaped.
-    pub fn to_reap(&self, now: Duration) -> Vec<String> {
+    pub(crate) fn to_reap(&self, now: Duration) -> Vec<String> {
         self.0.tree.to_reap(moment(now).wall)
     }
 
     /// How many nodes were ever deleted, for [`deleted_since`](Self::deleted_since).
-    pub fn deleted(&self) -> u64 {
+    pub(crate) fn deleted(&self) -> u64 {
         self.0.tree.deleted()
     }
 
     /// The nodes that were deleted since that count, parents before their children.
-    pub fn deleted_since(&self, deleted: u64) -> Vec<String> {
+    pub(crate) fn deleted_since(&self, deleted: u64) -> Vec<String> {
         self.0.tree.deleted_since(deleted)
     }
 
     /// Puts back the node that was deleted last at this path, even if its session is over; `false` if that is impossible.
-    pub fn bring_back(&mut self, path: &str) -> bool {
+    pub(crate) fn bring_back(&mut self, path: &str) -> bool {
         self.0.tree.bring_back(path, |_| true)
     }
 
     /// Takes away a node that was brought back.
-    pub fn hide(&mut self, path: &str) {
-        self.0.tree.hide(path);
+    pub(crate) fn hide(&mut self, path: &str) {
+        let tree = &mut self.0.tree;
+        let there = path.rsplit_once('/').filter(|_| tree.node(path).is_some());
+        if let Some((parent, name)) = there {
+            tree.known_mut(parent).children.remove(name);
+            tree.take(path);
+        }
     }
 }
 
