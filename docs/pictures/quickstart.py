@@ -25,7 +25,7 @@ INDENT = " " * 10
 # In pixels: of one character, of a line, and around the text. What is drawn is dark, and so legible on any page.
 COLUMN, LINE, MARGIN = 8.4, 20, 20
 BACKGROUND, TEXT, FAINT = "#161b22", "#d6dde6", "#8b949e"
-# The first that is found in a line decides, as in the command itself.
+# The first that is found in a line decides.
 COLOURS = (
     ("holds the lock", "#6cd0e6"),
     ("REFUSED", "#ff7b72"),

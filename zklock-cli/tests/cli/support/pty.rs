@@ -85,15 +85,6 @@ impl OnTerminal {
         }
     }
 
-    /// All that comes until it is closed.
-    pub(crate) fn rest(&mut self) -> String {
-        let end = Instant::now() + SOON;
-        while let Ok(bytes) = self.arriving.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            self.text += &String::from_utf8_lossy(&bytes);
-        }
-        std::mem::take(&mut self.text)
-    }
-
     /// How it has ended.
     pub(crate) fn code(&mut self) -> Option<i32> {
         let mut status = None;
