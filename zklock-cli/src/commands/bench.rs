@@ -1,6 +1,5 @@
 //! `zklock bench`: how long a lock takes on this ensemble.
 
-use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -8,7 +7,6 @@ use serde::Serialize;
 use zklock_core::{Client, Lock};
 
 use crate::connect::Connection;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{columns, print, print_json};
 
@@ -64,45 +62,38 @@ impl Bench {
 
     async fn measure(&self, one: &Client, other: &Client) -> Result<[(&'static str, Times); 2], Failure> {
         let (one, other) = (one.mutex(&self.path)?, other.mutex(&self.path)?);
-        let mut progress = Progress::new(u64::from(self.count) * 2);
-        let free = self.free(&one, &mut progress).await?;
-        let hand_over = self.hand_over(&one, &other, &mut progress).await?;
+        let (free, hand_over) = (self.free(&one).await?, self.hand_over(&one, &other).await?);
         Ok([("free lock (acquire and release)", free), ("hand-over (release to grant)", hand_over)])
     }
 
-    async fn free(&self, lock: &Lock, progress: &mut Progress) -> Result<Times, Failure> {
+    async fn free(&self, lock: &Lock) -> Result<Times, Failure> {
         let mut times = Vec::new();
         for _ in 0..self.count {
             let begun = Instant::now();
             lock.acquire().await?.release().await?;
             times.push(begun.elapsed());
-            progress.step();
         }
         Ok(Times::new(times))
     }
 
-    async fn hand_over(&self, one: &Lock, other: &Lock, progress: &mut Progress) -> Result<Times, Failure> {
+    async fn hand_over(&self, mut holder: &Lock, mut waiter: &Lock) -> Result<Times, Failure> {
         let mut times = Vec::new();
-        let (mut holder, mut waiter) = (one, other);
         let mut hold = holder.acquire().await?;
         for _ in 0..self.count {
-            let waiting = waiter.clone();
-            let next =
-                tokio::spawn(async move { waiting.acquire().await.map(|hold| (hold, Instant::now())) });
-            // Only a contender in the queue has waited.
-            while holder.contenders().await?.len() < 2 {
-                tokio::task::yield_now().await;
-            }
-            let begun = Instant::now();
-            // The grant may come before the reply to the release.
-            let released = hold.release().await;
-            let granted = next.await.map_err(|error| Failure::new(Exit::Other, error.to_string()))?;
-            released?;
-            let (next, at) = granted?;
-            times.push(at.duration_since(begun));
+            let waits = async { waiter.acquire().await.map(|hold| (hold, Instant::now())) };
+            let releases = async {
+                // Only a contender in the queue has waited.
+                while holder.contenders().await?.len() < 2 {
+                    tokio::task::yield_now().await;
+                }
+                let begun = Instant::now();
+                // The grant may come before the reply to this.
+                hold.release().await.map(|()| begun)
+            };
+            let ((next, granted), begun) = tokio::try_join!(waits, releases)?;
+            times.push(granted.duration_since(begun));
             hold = next;
             std::mem::swap(&mut holder, &mut waiter);
-            progress.step();
         }
         hold.release().await?;
         Ok(Times::new(times))
@@ -157,38 +148,6 @@ impl Times {
             vec![format!("  up to {}", written(limit)), format!("{count:>6}"), bar]
         };
         head + &columns(&steps.into_iter().map(row).collect::<Vec<_>>())
-    }
-}
-
-/// Shows on stderr how far it is, if somebody looks there.
-struct Progress {
-    is_shown: bool,
-    done: u64,
-    all: u64,
-}
-
-impl Progress {
-    fn new(all: u64) -> Self {
-        Self { is_shown: std::io::stderr().is_terminal(), done: 0, all }
-    }
-
-    fn step(&mut self) {
-        self.done += 1;
-        if self.done % (self.all / 100).max(1) == 0 {
-            self.show(&format!("{} of {}", self.done, self.all));
-        }
-    }
-
-    fn show(&self, text: &str) {
-        if self.is_shown {
-            let _ = write!(std::io::stderr(), "\r{text:25}\r");
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.show("");
     }
 }
 
