@@ -5,14 +5,15 @@
 // ```text
 // .          main arguments                         the command line
 //            configuration                          a file with options of the connection
-// commands   jobs                                   the jobs that run once in each period
+// commands   doctor                                 whether locks would work here, and jobs do
+//            jobs                                   the jobs that run once in each period
 //            run acquire                            a command that runs while a lock is held; a lock for a shell
 //            held release                           ask about the shell's lock, and end it
 //            ls tree intervene                      who holds and who waits; takes locks from others
 //            contenders                             the contenders of a lock, as those three show them
 //            choice                                 the lock that a command acquires, and how long it waits for it
 //            variables                              the environment of what runs under a lock
-//            doctor bench fence quickstart          the other commands
+//            bench fence quickstart                 the other commands
 //            testing paper
 // processes  warden                                 ends the command in time: another process, of this program
 //            launch                                 becomes the command: likewise
