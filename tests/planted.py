@@ -25,7 +25,7 @@ EVERYWHERE = (
     Control(
         "a lease for as long as the server said that the session lives",
         f"{MACHINE}/lease.rs",
-        "let claimed = proven.min(sent + self.timeout / 2);",
+        "let claimed = proven.min(sent + times::LEASE.of(self.timeout));",
         "let claimed = proven.max(sent + self.timeout + self.timeout / 2);",
     ),
     Control(

@@ -598,7 +598,7 @@ fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
     if name.contains('{') {
         return Dialect::pattern(name).map_err(|problem| invalid(py, format!("dialect={name:?}: {problem}")));
     }
-    chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
+    chosen(py, "dialect", name, Dialect::ALL, ToString::to_string)
 }
 
 table! {

@@ -21,7 +21,7 @@ fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>)
 }
 
 /// All locks with which the acquirer may want to read.
-fn readers(client: &Client, path: &str, dialect: Dialect) -> [Lock; 2] {
+fn readers(client: &Client, path: &str, dialect: &Dialect) -> [Lock; 2] {
     [false, true].map(|reentrant| {
         client
             .lock(&LockSpec::read_lock(path).unwrap().reentrant(reentrant).dialect(dialect.clone()))
@@ -35,7 +35,7 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
         let (client, operator, path) =
             (client().await, operator(), format!("/rwlock/handed-over-{dialect:?}"));
         let write = client.lock(&LockSpec::write_lock(&path).unwrap().dialect(dialect.clone())).unwrap();
-        for read in readers(&client, &path, dialect) {
+        for read in readers(&client, &path, &dialect) {
             let hold = soon(write.acquire()).await.unwrap();
             let token = hold.token();
             let (stop, writes) = hand_over(hold);
