@@ -84,6 +84,8 @@ def test_postgresql(run: Run, zookeeper: str, postgresql: databases.Address, mon
     for name, value in (("PGHOST", address["host"]), ("PGPORT", address["port"]), ("PGUSER", address["user"])):
         monkeypatch.setenv(name, str(value))
     with contextlib.closing(psycopg.connect(**address, autocommit=True)) as admin:
+        # The programs in other languages have one of that name, too.
+        admin.execute("DROP DATABASE IF EXISTS shop")
         admin.execute("CREATE DATABASE shop")
     assert run("PostgreSQL", "pay.py") == (0, "110\n")
     assert run("SQLAlchemy and asyncio", "pay_later.py") == (0, "120\n")
