@@ -101,6 +101,10 @@ public:
     /** Opens a session with "host:port,host:port/chroot". Throws an unreachable_error after the connect timeout. */
     explicit client(const std::string &hosts, const options &how = options())
         : owner(detail::ask<zklock_client *>(zklock_client_new, detail::text(hosts), how.get())) {}
+    /** The same with the servers that the environment variable ZKLOCK_HOSTS names. */
+    static client from_env(const options &how = options()) {
+        return client(detail::ask<zklock_client *>(zklock_client_new, nullptr, how.get()));
+    }
     /** Makes a client that connects on first use. Until then it does nothing, so you can make it and its locks before you fork. */
     static client lazy(const std::string &hosts, const options &how = options()) {
         return client(detail::ask<zklock_client *>(zklock_client_new_lazy, detail::text(hosts), how.get()));

@@ -65,7 +65,8 @@ TEST(options_reach_the_client) {
     zklock::options options;
     options.session_timeout(SESSION / 2).told_within(SESSION / 8).connect_timeout(SOON).try_timeout(SOON).server_version(3, 5).identity("Zoë");
     options.chroot("/cpp-root").create_chroot().digest("ann", "s3cret").access(zklock::access::creator_all);
-    const zklock::client client(servers(), options), other = new_cpp_client(),
+    CHECK(!setenv("ZKLOCK_HOSTS", servers(), 1));
+    const zklock::client client = zklock::client::from_env(options), other = new_cpp_client(),
         heartless(servers(), zklock::options().session_timeout(SESSION).heartbeat(false));
     CHECK(client.stats().session_timeout == SESSION / 2);
     const auto hold = client.mutex(path).acquire_for(SOON);
