@@ -173,7 +173,8 @@ fn write_machine(
 ) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
     let own = format!("crate::{name}::machine::");
-    let mut modules = "pub use crate::machine::{Moment, lasting, pattern, protocol, status, times};\n".to_owned();
+    let mut modules =
+        "pub use crate::machine::{Moment, lasting, pattern, protocol, status, times};\n".to_owned();
     for (module, _) in MODULES {
         if !is_own(module) {
             let _ = writeln!(modules, "pub use crate::machine::{module};");

@@ -280,7 +280,8 @@ impl Keeper {
         self.remove(hold);
     }
 
-    /// An attempt goes on waiting for the answer to what it sent at `sent`, which is [late](times::CLOSE). Pass on the end of that with [`handle_awaited`](Self::handle_awaited).
+    /// An attempt goes on waiting for the answer to what it sent at `sent`, which is [late](times::CLOSE). Pass on the end of
+    /// that with [`handle_awaited`](Self::handle_awaited).
     pub fn handle_awaiting(&mut self, sent: Moment) {
         self.awaiting += 1;
         self.awaited = self.awaited.max(sent);

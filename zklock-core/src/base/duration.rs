@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Reads `90`, `1.5s`, `250ms`, `1h30m`, `1 day`, and what is printed for people or by `Debug`: `3d 4h`, `12µs`. A number alone is in seconds, as for timeout(1) and sleep(1).
+/// Reads `90`, `1.5s`, `250ms`, `1h30m`, `1 day`, and what is printed for people or by `Debug`: `3d 4h`, `12µs`. A number alone
+/// is in seconds, as for timeout(1) and sleep(1).
 ///
 /// # Errors
 ///

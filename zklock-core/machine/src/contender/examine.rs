@@ -2,8 +2,8 @@
 //!
 //! Programs have long had locks of their own making, with names such as `lock-0000000001`. Neither side would see the other
 //! in its queue. So a child whose name ends with a number and is none of ours is looked at before anything is granted. If it
-//! is ephemeral, the attempt fails, unless it was told to ignore it. A queue without such children, and one whose children were looked at before, costs
-//! nothing more.
+//! is ephemeral, the attempt fails, unless it was told to ignore it. A queue without such children, and one whose children were
+//! looked at before, costs nothing more.
 
 use super::{Contender, Step, Turn};
 use crate::claim::Foreign;
