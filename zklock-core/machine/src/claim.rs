@@ -4,7 +4,7 @@
 //! has a claim for each, all made in one transaction. A semaphore also claims permits.
 
 use super::layout::Layout;
-use super::name::{Dialect, Name, Role, Scheme, Uuid, marked};
+use super::name::{Dialect, Form, Name, Role, Scheme, Uuid, marked, parse_in, prefix_in};
 use std::sync::Arc;
 
 /// A place in one queue.
@@ -159,10 +159,7 @@ impl Claim {
 
     /// Recognises a contender in this queue; `None` for any other child.
     pub fn parse<'a>(&self, child: &'a str) -> Option<Name<'a>> {
-        match &self.layout {
-            Some(layout) => layout.parse(child),
-            None => Name::parse(child),
-        }
+        parse_in(self.forms(), child)
     }
 
     /// Whether this child may be a contender whose name does not say what it waits for.
@@ -172,10 +169,11 @@ impl Claim {
 
     /// Returns the part of a name that the contender with this mark chooses.
     pub fn prefix(&self, mark: Uuid, session: i64) -> String {
-        match &self.layout {
-            Some(layout) => layout.prefix(self.scheme.role(), mark),
-            None => self.scheme.prefix(mark, session),
-        }
+        prefix_in(self.forms(), self.scheme, mark, session)
+    }
+
+    fn forms(&self) -> &[Form] {
+        self.layout.as_ref().map_or(Form::OF_CONTENDERS, |layout| &layout.forms)
     }
 
     /// Whether the mark is in the name of a node. If not, it is in its data.

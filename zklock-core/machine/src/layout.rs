@@ -4,7 +4,7 @@
 //! by which a child could be read in two ways is refused when the layout is made, because two contenders that do not agree on
 //! who is whose rival would both hold.
 
-use crate::name::{Dialect, Name, Role, Scheme, Uuid, with_number};
+use crate::name::{Chosen, Dialect, Form, Name, Role, Scheme, Uuid, with_number};
 use crate::pattern::{Part, Pattern};
 use std::fmt;
 use std::str::FromStr;
@@ -13,29 +13,17 @@ use std::str::FromStr;
 ///
 /// ```
 /// use zklock_machine::layout::Layout;
-/// use zklock_machine::name::{Dialect, Role, Sequence};
+/// use zklock_machine::name::Dialect;
 ///
 /// let Dialect::Pattern(pattern) = Dialect::pattern("{name}_lock_{sequence}").unwrap() else { panic!() };
 /// let layout = Layout::new(&pattern, "report").unwrap();
-/// let name = layout.parse("report_lock_0000000003").unwrap();
-/// assert_eq!((name.scheme.role(), name.sequence), (Role::Exclusive, Sequence::new(3)));
-/// assert!(layout.parse("other_lock_0000000003").is_none());
+/// assert_eq!(layout.dialect().to_string(), "{name}_lock_{sequence}");
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
     pattern: Pattern,
     /// One for each role.
-    forms: Vec<Form>,
-}
-
-/// How contenders of one role are named.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-struct Form {
-    role: Role,
-    /// What comes before the text that the contender chooses, or before the number.
-    head: String,
-    /// What comes after the text that the contender chooses; `None` if it chooses none.
-    tail: Option<String>,
+    pub(crate) forms: Vec<Form>,
 }
 
 /// Why a text is no dialect. The message says what is wrong with it.
@@ -123,20 +111,10 @@ impl Layout {
     pub fn new(pattern: &Pattern, name: &str) -> Result<Self, String> {
         let roles: &[Role] =
             if pattern.has_sides() { &[Role::Read, Role::Write] } else { &[Role::Exclusive] };
-        let forms = roles.iter().map(|role| Form::new(pattern, *role, name)).collect();
+        let forms = roles.iter().map(|role| form_of(pattern, *role, name)).collect();
         let layout = Self { pattern: pattern.clone(), forms };
         layout.check(name)?;
         Ok(layout)
-    }
-
-    /// Recognises a contender of this lock; `None` for any other child.
-    pub fn parse<'a>(&self, text: &'a str) -> Option<Name<'a>> {
-        with_number(text).find_map(|(front, sequence)| {
-            self.forms.iter().find_map(|form| {
-                let scheme = Scheme::Pattern(form.role);
-                Some(Name { text, scheme, sequence, chosen: form.chosen_in(front)? })
-            })
-        })
     }
 
     /// Returns the dialect of its pattern.
@@ -144,20 +122,14 @@ impl Layout {
         Dialect::Pattern(self.pattern.clone())
     }
 
-    /// Returns the part of a name before the number, for a contender with this role and this mark.
-    pub fn prefix(&self, role: Role, mark: Uuid) -> String {
-        let form = self.forms.iter().find(|form| form.role == role);
-        form.map_or_else(String::new, |form| form.prefix(mark))
-    }
-
     /// Whether the names have room for a mark.
     pub fn has_mark(&self) -> bool {
-        self.forms.iter().all(|form| form.tail.is_some())
+        self.forms.iter().all(|form| form.chosen == Chosen::Any)
     }
 
     fn check(&self, name: &str) -> Result<(), String> {
         if let [one, other] = &self.forms[..] {
-            if one.is_confused_with(other) {
+            if are_confused(one, other) {
                 return Err("has letters of readers and writers that cannot be told from the text around them: choose \
                             other letters, or put other text between them and {any}"
                     .into());
@@ -167,7 +139,7 @@ impl Layout {
         let mark = Uuid::from_random(0x0123_4567_89ab_cdef_fedc_ba98_7654_3210);
         // The larger one could be read as a negative number, if a hyphen comes before it.
         for own in self.forms.iter().flat_map(|form| {
-            ["0000000001", "1234567890"].map(|number| format!("{}{number}", form.prefix(mark)))
+            ["0000000001", "1234567890"].map(|number| format!("{}{number}", form.prefix(mark, 0)))
         }) {
             if let Some(other) = Name::parse(&own).or_else(|| Name::parse_lease(&own)) {
                 let dialect = other.scheme.dialect().unwrap_or_default();
@@ -188,53 +160,33 @@ impl Layout {
     }
 }
 
-impl Form {
-    fn new(pattern: &Pattern, role: Role, name: &str) -> Self {
-        let mut form = Self { role, head: String::new(), tail: None };
-        for part in pattern.parts() {
-            let text = match part {
-                Part::Literal(text) => text,
-                Part::Name => name,
-                Part::Sides([read, write]) => {
-                    if role == Role::Read {
-                        read
-                    } else {
-                        write
-                    }
-                }
-                Part::Any => {
-                    form.tail = Some(String::new());
-                    continue;
-                }
-            };
-            form.tail.as_mut().unwrap_or(&mut form.head).push_str(text);
-        }
-        form
-    }
-
-    fn prefix(&self, mark: Uuid) -> String {
-        match &self.tail {
-            Some(tail) => format!("{}{}{tail}", self.head, mark.without_dashes()),
-            None => self.head.clone(),
-        }
-    }
-
-    /// Returns the text that the contender has chosen, which is empty if it can choose none; `None` if it is not a contender.
-    fn chosen_in<'a>(&self, front: &'a str) -> Option<&'a str> {
-        match &self.tail {
-            Some(tail) => {
-                front.strip_prefix(&*self.head)?.strip_suffix(&**tail).filter(|chosen| !chosen.is_empty())
+fn form_of(pattern: &Pattern, role: Role, name: &str) -> Form {
+    let mut form = Form::new(Scheme::Pattern(role), "", Chosen::Nothing, "");
+    for part in pattern.parts() {
+        let text = match part {
+            Part::Any => {
+                form.chosen = Chosen::Any;
+                continue;
             }
-            None => (front == self.head).then_some(""),
-        }
+            Part::Literal(text) => text,
+            Part::Name => name,
+            Part::Sides([read, _]) if role == Role::Read => read,
+            Part::Sides([_, write]) => write,
+        };
+        let is_before = form.chosen == Chosen::Nothing;
+        if is_before { &mut form.head } else { &mut form.tail }.to_mut().push_str(text);
     }
+    form
+}
 
-    /// Whether a text could be of both forms, whatever the contender chooses.
-    fn is_confused_with(&self, other: &Self) -> bool {
-        let (Some(tail), Some(others)) = (&self.tail, &other.tail) else { return self.head == other.head };
-        let heads = self.head.starts_with(&other.head) || other.head.starts_with(&self.head);
-        heads && (tail.ends_with(others.as_str()) || others.ends_with(tail.as_str()))
+/// Whether a text could be of both forms, whatever the contender chooses.
+fn are_confused(one: &Form, other: &Form) -> bool {
+    if one.chosen == Chosen::Nothing || other.chosen == Chosen::Nothing {
+        return one.head == other.head;
     }
+    let starts = |one: &Form, other: &Form| one.head.starts_with(&*other.head);
+    let ends = |one: &Form, other: &Form| one.tail.ends_with(&*other.tail);
+    (starts(one, other) || starts(other, one)) && (ends(one, other) || ends(other, one))
 }
 
 /// Adds, for each way in which a text can be read, the name of the lock that it then has. Without a name in the pattern there is
@@ -265,7 +217,7 @@ fn names_in<'a>(parts: &[Part], text: &'a str, name: Option<&'a str>, names: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::name::Sequence;
+    use crate::name::{Sequence, parse_in, prefix_in};
 
     fn layout(text: &str, name: &str) -> Layout {
         let Dialect::Pattern(pattern) = Dialect::pattern(text).unwrap() else { panic!("{text}") };
@@ -303,11 +255,11 @@ mod tests {
             ("{sequence}", Role::Exclusive, "", String::new()),
         ] {
             let layout = layout(text, "report");
-            assert_eq!(layout.prefix(role, mark), ours, "{text}");
+            assert_eq!(prefix_in(&layout.forms, Scheme::Pattern(role), mark, 0), ours, "{text}");
             for prefix in [theirs, &ours] {
                 for number in [0, 7, i32::MAX, -5, i32::MIN] {
                     let node = format!("{prefix}{}", Sequence::new(number));
-                    let name = layout.parse(&node).unwrap();
+                    let name = parse_in(&layout.forms, &node).unwrap();
                     assert_eq!((name.scheme.role(), name.sequence), (role, Sequence::new(number)), "{node}");
                     assert_eq!((name.scheme.dialect(), layout.dialect().to_string().as_str()), (None, text));
                     let has_mark = prefix == ours && layout.has_mark();
@@ -317,11 +269,17 @@ mod tests {
             for other in
                 ["other_lock_0000000001", "-R-0000000001", "-lock-0000000001", "lock-1", "report_lock_1"]
             {
-                assert!(layout.parse(other).is_none_or(|name| !name.chosen.is_empty()), "{text}: {other}");
+                assert!(
+                    parse_in(&layout.forms, other).is_none_or(|name| !name.chosen.is_empty()),
+                    "{text}: {other}"
+                );
             }
         }
-        assert!(layout("{any}-lock-{sequence}", "").parse("-lock-0000000001").is_none());
-        assert!(layout("{name}_lock_{sequence}", "report").parse("my_report_lock_0000000001").is_none());
+        assert!(parse_in(&layout("{any}-lock-{sequence}", "").forms, "-lock-0000000001").is_none());
+        assert!(
+            parse_in(&layout("{name}_lock_{sequence}", "report").forms, "my_report_lock_0000000001")
+                .is_none()
+        );
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl Marks {
 mod tests {
     use super::*;
     use crate::layout::Layout;
-    use crate::name::{Dialect, Role, SINGLE_NAME, Scheme, companion};
+    use crate::name::{Dialect, Role, SINGLE_NAME, Scheme, companion, prefix_in};
 
     const SCHEMES: [Scheme; 7] = [
         Scheme::Mutex,
@@ -219,7 +219,9 @@ mod tests {
             let Ok(Dialect::Pattern(pattern)) = Dialect::pattern(text) else { panic!("{text}") };
             let layout = Layout::new(&pattern, "report").unwrap();
             let role = if pattern.has_sides() { Role::Write } else { Role::Exclusive };
-            let children = [gone, live].map(|mark| format!("{}0000000003", layout.prefix(role, mark)));
+            let children = [gone, live].map(|mark| {
+                format!("{}0000000003", prefix_in(&layout.forms, Scheme::Pattern(role), mark, 0))
+            });
             let listing = marks.begin_listing();
             assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]], "{text}");
             assert_eq!(marks.neighbour(&children[1]), Neighbour::Here(live), "{text}");

@@ -4,15 +4,16 @@
 //! of the numbers that the server appended, never that of the strings: prefixes differ, and a number may be negative.
 
 use crate::pattern::Pattern;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 /// The name of the one node of an exclusive lock.
 pub const SINGLE_NAME: &str = "lock";
-/// The text before and after the mark in the name of a companion. It ends with a letter, because other libraries take a
-/// child that ends with a hyphen and a number for a contender.
-const COMPANION: (&str, &str) = ("holder-", "-of-lock");
+/// The names of companions. They end with a letter, because other libraries take a child that ends with a hyphen and a number
+/// for a contender.
+static COMPANION: Form = Form::new(Scheme::Single, "holder-", Chosen::Uuid, "-of-lock");
 
 /// Returns the name of the companion of an exclusive lock's node: a second node, which is created and deleted with it,
 /// and whose name no other attempt has.
@@ -27,14 +28,12 @@ const COMPANION: (&str, &str) = ("holder-", "-of-lock");
 /// assert_eq!(mark_of_companion("lock"), None);
 /// ```
 pub fn companion(mark: Uuid) -> String {
-    let (front, back) = COMPANION;
-    format!("{front}{mark}{back}")
+    COMPANION.prefix(mark, 0)
 }
 
 /// Returns the mark in the name of a companion; `None` for any other child.
 pub fn mark_of_companion(name: &str) -> Option<Uuid> {
-    let (front, back) = COMPANION;
-    Uuid::parse(name.strip_prefix(front)?.strip_suffix(back)?)
+    Uuid::parse(COMPANION.chosen_in(name)?)
 }
 
 /// Stands between the data of a node and a mark. See [`marked`].
@@ -119,6 +118,12 @@ impl Sequence {
     /// This is right as long as the two are less than 2³¹ creations apart, and one of them is not used up.
     pub const fn is_before(self, other: Self) -> bool {
         other.0.wrapping_sub(self.0) > 0
+    }
+
+    /// Returns the order in which the server gave out the two.
+    pub fn compare(self, other: Self) -> Ordering {
+        // They wrap, so `Greater` is found by comparing in the other direction.
+        other.is_before(self).cmp(&self.is_before(other))
     }
 }
 
@@ -315,32 +320,6 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// The schemes, in the order in which a name is tried.
-    const OF_CONTENDERS: [Self; 7] = [
-        Self::Read,
-        Self::Write,
-        Self::KazooRead,
-        Self::KazooLock,
-        Self::Mutex,
-        Self::Latch,
-        Self::WriteLock,
-    ];
-
-    /// Returns the text between a contender's own mark and its sequence number.
-    const fn infix(self) -> &'static str {
-        match self {
-            Self::Mutex => "-lock-",
-            Self::Read => "-__READ__",
-            Self::Write => "-__WRIT__",
-            Self::Latch => "-latch-",
-            Self::Lease => "-lease-",
-            Self::KazooLock => "__lock__",
-            Self::KazooRead => "__rlock__",
-            Self::WriteLock => "-",
-            Self::Pattern(..) | Self::Single => "",
-        }
-    }
-
     /// Returns the library whose scheme it is; `None` if that is a pattern.
     pub const fn dialect(self) -> Option<Dialect> {
         match self {
@@ -369,17 +348,14 @@ impl Scheme {
     ///
     /// If it does not, exclusion cannot be mutual. This is about the libraries with these schemes: zklock recognises
     /// all of them, but cannot tell its own nodes from theirs.
-    pub const fn sees(self, other: Self) -> bool {
+    pub fn sees(self, other: Self) -> bool {
         match self {
             Self::Read | Self::Write => matches!(other, Self::Read | Self::Write),
             // kazoo's locks and writers have the same name; the writer sees readers.
             Self::KazooLock | Self::KazooRead => matches!(other, Self::KazooLock | Self::KazooRead),
             Self::WriteLock => matches!(other, Self::WriteLock | Self::Mutex | Self::Latch),
-            Self::Mutex => matches!(other, Self::Mutex),
-            Self::Latch => matches!(other, Self::Latch),
-            Self::Lease => matches!(other, Self::Lease),
-            Self::Pattern(..) => matches!(other, Self::Pattern(..)),
-            Self::Single => matches!(other, Self::Single),
+            Self::Pattern(_) => matches!(other, Self::Pattern(_)),
+            Self::Mutex | Self::Latch | Self::Lease | Self::Single => self == other,
         }
     }
 
@@ -390,28 +366,96 @@ impl Scheme {
         matches!(self, Self::Write | Self::KazooLock)
     }
 
-    /// Returns the part of a name that the contender chooses. The server appends the sequence number, except for
-    /// [`Single`](Self::Single). A [pattern](Self::Pattern) has none without the name of a lock.
-    pub fn prefix(self, uuid: Uuid, session: i64) -> String {
-        let infix = self.infix();
-        match (self, self.dialect()) {
-            (Self::Single, _) => SINGLE_NAME.to_owned(),
-            (_, Some(Dialect::Curator)) => format!("_c_{uuid}{infix}"),
-            (_, Some(Dialect::Kazoo)) => format!("{}{infix}", uuid.0.simple()),
-            (_, Some(Dialect::WriteLock)) => format!("x-{session}-{uuid}{infix}"),
-            _ => String::new(),
-        }
+    /// Returns the part of a name before the number; empty for [`Single`](Self::Single), and for a [pattern](Self::Pattern),
+    /// which has no names without the name of a lock.
+    pub fn prefix(self, mark: Uuid, session: i64) -> String {
+        prefix_in(&KNOWN, self, mark, session)
+    }
+}
+
+/// The names of each scheme that libraries share, in the order in which a name is tried. The last are no contenders.
+static KNOWN: [Form; 8] = [
+    Form::new(Scheme::Read, "_c_", Chosen::Uuid, "-__READ__"),
+    Form::new(Scheme::Write, "_c_", Chosen::Uuid, "-__WRIT__"),
+    Form::new(Scheme::KazooRead, "", Chosen::Hex, "__rlock__"),
+    Form::new(Scheme::KazooLock, "", Chosen::Hex, "__lock__"),
+    Form::new(Scheme::Mutex, "_c_", Chosen::Uuid, "-lock-"),
+    Form::new(Scheme::Latch, "_c_", Chosen::Uuid, "-latch-"),
+    Form::new(Scheme::WriteLock, "x-", Chosen::Session, "-"),
+    Form::new(Scheme::Lease, "_c_", Chosen::Uuid, "-lease-"),
+];
+
+/// How contenders of one scheme are named: a text, what each chooses, another text, and the number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Form {
+    pub(crate) scheme: Scheme,
+    pub(crate) head: Cow<'static, str>,
+    pub(crate) chosen: Chosen,
+    pub(crate) tail: Cow<'static, str>,
+}
+
+/// What a contender chooses for its name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Chosen {
+    Nothing,
+    /// Any text. Ours is a mark without dashes, at which others may split the name.
+    Any,
+    /// Curator takes a UUID, and so do we, but it reads any text.
+    Uuid,
+    /// kazoo takes a UUID without dashes. Its text has no end of its own, so nothing else is read.
+    Hex,
+    /// ZooKeeper's recipe takes the session, which may be negative. Ours is followed by a mark.
+    Session,
+}
+
+impl Form {
+    pub(crate) const OF_CONTENDERS: &[Self] = KNOWN.split_at(7).0;
+
+    pub(crate) const fn new(scheme: Scheme, head: &'static str, chosen: Chosen, tail: &'static str) -> Self {
+        Self { scheme, head: Cow::Borrowed(head), chosen, tail: Cow::Borrowed(tail) }
     }
 
-    /// Whether `mark` is something that a contender of this scheme puts before its infix.
-    fn has_mark(self, mark: &str) -> bool {
-        match self.dialect() {
-            Some(Dialect::Curator) => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
-            Some(Dialect::Kazoo) => mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            Some(Dialect::WriteLock) => mark.starts_with("x-") && !mark.ends_with('-'),
-            _ => false,
+    /// Returns the text that the contender has chosen; `None` if what is before the number is not of this form.
+    fn chosen_in<'a>(&self, front: &'a str) -> Option<&'a str> {
+        // The tail first: most forms differ there.
+        let chosen = front.strip_suffix(&*self.tail)?.strip_prefix(&*self.head)?;
+        self.chosen.can_be(chosen).then_some(chosen)
+    }
+
+    pub(crate) fn prefix(&self, mark: Uuid, session: i64) -> String {
+        let chosen = match self.chosen {
+            Chosen::Nothing => String::new(),
+            Chosen::Any | Chosen::Hex => mark.without_dashes(),
+            Chosen::Uuid => mark.to_string(),
+            Chosen::Session => format!("{session}-{mark}"),
+        };
+        [&*self.head, &chosen, &*self.tail].concat()
+    }
+}
+
+impl Chosen {
+    fn can_be(self, text: &str) -> bool {
+        match self {
+            Self::Nothing => text.is_empty(),
+            Self::Any | Self::Uuid => !text.is_empty(),
+            Self::Hex => text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            Self::Session => !text.is_empty() && !text.ends_with('-'),
         }
     }
+}
+
+/// Recognises a contender that has a name of one of these forms.
+pub(crate) fn parse_in<'a>(forms: &[Form], text: &'a str) -> Option<Name<'a>> {
+    with_number(text).find_map(|(front, sequence)| {
+        let mut names = forms.iter().filter_map(|form| Some((form.scheme, form.chosen_in(front)?)));
+        names.next().map(|(scheme, chosen)| Name { text, scheme, sequence, chosen })
+    })
+}
+
+/// Returns the part of a name before the number, for a contender with this scheme and this mark.
+pub(crate) fn prefix_in(forms: &[Form], scheme: Scheme, mark: Uuid, session: i64) -> String {
+    let form = forms.iter().find(|form| form.scheme == scheme);
+    form.map_or_else(String::new, |form| form.prefix(mark, session))
 }
 
 /// A child of a lock's node that is a contender.
@@ -441,12 +485,12 @@ pub struct Name<'a> {
 impl<'a> Name<'a> {
     /// Recognises a contender of any dialect; `None` for any other child.
     pub fn parse(text: &'a str) -> Option<Self> {
-        Self::parse_as(text, &Scheme::OF_CONTENDERS)
+        parse_in(Form::OF_CONTENDERS, text)
     }
 
     /// Whether this child is a holder of kazoo's `Semaphore`. It has no number, and does not see locks at its path.
     pub fn is_holder_of_kazoos_semaphore(text: &str) -> bool {
-        text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+        Chosen::Hex.can_be(text)
     }
 
     /// Whether this child is a contender for one of several locks under one node, `<name>_lock_<sequence>`. Only
@@ -481,32 +525,20 @@ impl<'a> Name<'a> {
 
     /// Recognises a permit of a semaphore.
     pub fn parse_lease(text: &'a str) -> Option<Self> {
-        Self::parse_as(text, &[Scheme::Lease])
-    }
-
-    fn parse_as(text: &'a str, schemes: &[Scheme]) -> Option<Self> {
-        with_number(text).find_map(|(front, sequence)| {
-            schemes.iter().find_map(|&scheme| {
-                let mark = front.strip_suffix(scheme.infix())?;
-                scheme.has_mark(mark).then_some(Self { text, scheme, sequence, chosen: mark })
-            })
-        })
+        parse_in(&KNOWN[7..], text)
     }
 
     /// Returns the mark in it, if it has one in our form.
     pub fn uuid(&self) -> Option<Uuid> {
-        match self.scheme.dialect() {
-            Some(Dialect::Curator) => Uuid::parse(self.chosen.strip_prefix("_c_")?),
-            // The session comes before it, and may be negative.
-            Some(Dialect::WriteLock) => Uuid::parse(self.chosen.get(self.chosen.len().checked_sub(36)?..)?),
-            _ => Uuid::parse(self.chosen),
-        }
+        // There, the session comes before it.
+        let is_after_another = self.scheme == Scheme::WriteLock;
+        let start = if is_after_another { self.chosen.len().checked_sub(36)? } else { 0 };
+        Uuid::parse(self.chosen.get(start..)?)
     }
 
     /// Returns the order of the queue.
     pub fn compare(&self, other: &Self) -> Ordering {
-        // The numbers wrap, so `Greater` is found by comparing in the other direction.
-        other.sequence.is_before(self.sequence).cmp(&self.sequence.is_before(other.sequence))
+        self.sequence.compare(other.sequence)
     }
 }
 

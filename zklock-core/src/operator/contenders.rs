@@ -413,7 +413,7 @@ fn in_order(
             Some((sequence, contender(claim, directory, child, scheme, false)))
         })
         .collect();
-    queue.sort_by(|(left, _), (right, _)| right.is_before(*left).cmp(&left.is_before(*right)));
+    queue.sort_by(|(left, _), (right, _)| left.compare(*right));
     queue.into_iter().map(|(_, contender)| contender).collect()
 }
 

@@ -4,6 +4,7 @@ use super::nodes::Nodes;
 use super::{Contender, Phase, Step, is_deleted};
 use crate::Moment;
 use crate::claim::Claim;
+use crate::name::Name;
 use crate::protocol::{Node, Now, Operation, Outcome, Refusal};
 use crate::retry::Parented;
 
@@ -17,8 +18,14 @@ impl Contender {
         let first = &self.queue.slots[0];
         let create = match &self.claims[..] {
             [Claim { within: Some(writer), directory, .. }] => {
-                let guard = format!("{directory}/{writer}");
-                Operation::CreateWithin { path: first.fixed_path(), guard, data: first.data.clone() }
+                // It takes the number of its writer, so that no other writer comes in between.
+                let number = Name::parse(writer).map(|writer| writer.sequence.to_string());
+                let path = format!("{directory}/{}{}", first.prefix, number.unwrap_or_default());
+                Operation::CreateWithin {
+                    path,
+                    guard: format!("{directory}/{writer}"),
+                    data: first.data.clone(),
+                }
             }
             _ => self.queue.creation(),
         };

@@ -2,8 +2,7 @@
 
 use crate::Moment;
 use crate::claim::Claim;
-use crate::layout::Layout;
-use crate::name::{Name, Scheme, Uuid};
+use crate::name::{Scheme, Sequence, Uuid};
 use crate::protocol::{NewNode, Node, Operation, Origin};
 use std::sync::Arc;
 
@@ -22,9 +21,7 @@ pub(super) struct Nodes {
 pub(super) struct NodeSlot {
     pub(super) claim: usize,
     pub(super) directory: Arc<str>,
-    scheme: Scheme,
-    layout: Option<Arc<Layout>>,
-    prefix: String,
+    pub(super) prefix: String,
     /// Whether its mark is in the data of the node.
     is_marked: bool,
     pub(super) data: Arc<[u8]>,
@@ -37,13 +34,9 @@ impl Nodes {
     /// Makes a slot for the place in each queue.
     pub(super) fn of_queues(claims: &[Claim], uuid: Uuid, session: i64) -> Self {
         let slot = |(number, claim): (usize, &Claim)| {
-            let mut prefix = claim.prefix(uuid, session);
-            // Such a reader takes the number of its writer.
-            if let Some(writer) = claim.within.as_deref().and_then(Name::parse) {
-                prefix.push_str(&writer.sequence.to_string());
-            }
-            let slot = NodeSlot::new(number, &claim.directory, claim.scheme, prefix, &claim.data_with(uuid));
-            NodeSlot { layout: claim.layout.clone(), is_marked: !claim.has_mark_in_name(), ..slot }
+            let (prefix, data) = (claim.prefix(uuid, session), claim.data_with(uuid));
+            let slot = NodeSlot::new(number, &claim.directory, prefix, &data);
+            NodeSlot { is_marked: !claim.has_mark_in_name(), ..slot }
         };
         Self { slots: claims.iter().enumerate().map(slot).collect(), ..Self::default() }
     }
@@ -53,9 +46,7 @@ impl Nodes {
         let slots = claims.iter().enumerate().flat_map(|(number, claim)| {
             claim.permits.iter().flat_map(move |permits| {
                 let prefix = Scheme::Lease.prefix(uuid, session);
-                let slot = move |_| {
-                    NodeSlot::new(number, &permits.directory, Scheme::Lease, prefix.clone(), &permits.data)
-                };
+                let slot = move |_| NodeSlot::new(number, &permits.directory, prefix.clone(), &permits.data);
                 (0..permits.count).map(slot)
             })
         });
@@ -107,8 +98,7 @@ impl Nodes {
 
     /// Returns the first claim in whose queue the number of the node is used up.
     pub(super) fn used_up(&self) -> Option<usize> {
-        let is_used_up =
-            |slot: &&NodeSlot| slot.parse(slot.name()).is_some_and(|name| name.sequence.is_used_up());
+        let is_used_up = |slot: &&NodeSlot| slot.number_in(slot.name()).is_some_and(Sequence::is_used_up);
         self.slots.iter().find(is_used_up).map(|slot| slot.claim)
     }
 
@@ -193,19 +183,9 @@ impl Nodes {
 }
 
 impl NodeSlot {
-    fn new(claim: usize, directory: &Arc<str>, scheme: Scheme, prefix: String, data: &Arc<[u8]>) -> Self {
+    fn new(claim: usize, directory: &Arc<str>, prefix: String, data: &Arc<[u8]>) -> Self {
         let (directory, data) = (directory.clone(), data.clone());
-        Self {
-            claim,
-            directory,
-            scheme,
-            layout: None,
-            prefix,
-            is_marked: false,
-            data,
-            node: None,
-            proven: None,
-        }
+        Self { claim, directory, prefix, is_marked: false, data, node: None, proven: None }
     }
 
     fn empty(&mut self) {
@@ -219,11 +199,6 @@ impl NodeSlot {
     /// Returns the path of the node, if it exists.
     pub(super) fn path(&self) -> Option<String> {
         self.node.as_ref().map(|node| format!("{}/{}", self.directory, node.name))
-    }
-
-    /// Returns the path of a node whose name gets no number from the server.
-    pub(super) fn fixed_path(&self) -> String {
-        format!("{}/{}", self.directory, self.prefix)
     }
 
     /// Returns the name of the node; empty if it does not exist.
@@ -241,22 +216,16 @@ impl NodeSlot {
         self.proven
     }
 
-    fn parse<'a>(&self, name: &'a str) -> Option<Name<'a>> {
-        match &self.layout {
-            Some(layout) => layout.parse(name),
-            None if self.scheme == Scheme::Lease => Name::parse_lease(name),
-            None => Name::parse(name),
-        }
+    /// Returns the number in a name with our mark; `None` for any other name.
+    fn number_in(&self, name: &str) -> Option<Sequence> {
+        Sequence::parse(name.strip_prefix(&self.prefix)?)
     }
 
     /// Returns the children that have our mark. The lowest comes first, because it has the best place.
     fn own_among<'a>(&self, children: &'a [String]) -> Vec<&'a str> {
-        let mut own: Vec<Name<'_>> = children
-            .iter()
-            .filter(|child| child.starts_with(&self.prefix))
-            .filter_map(|child| self.parse(child))
-            .collect();
-        own.sort_by(Name::compare);
-        own.into_iter().map(|name| name.text).collect()
+        let numbered = |child: &'a String| Some((self.number_in(child)?, child.as_str()));
+        let mut own: Vec<_> = children.iter().filter_map(numbered).collect();
+        own.sort_by(|(one, _), (other, _)| one.compare(*other));
+        own.into_iter().map(|(_, name)| name).collect()
     }
 }
