@@ -43,8 +43,8 @@ EVERYWHERE = (
     Control(
         "a deletion trusted while others are ahead",
         f"{MACHINE}/contender/turn.rs",
-        "let our_turn_in = alone.then_some(claim);",
-        "let our_turn_in = Some(claim);",
+        "alone.then_some(claim)",
+        "Some(claim)",
     ),
     Control(
         "a reader that overlooks writers",

@@ -23,16 +23,20 @@ pub(crate) struct Catch {
 const APART: [&str; 6] = ["adapter", "hunt", "main", "mutants", "seeds", "switched"];
 
 /// The machine's modules that can have a seed, and the modules that must be compiled with each.
-const MODULES: [(&str, &[&str]); 16] = [
-    ("name", &["name", "layout", "claim", "queue", "drive", "contender", "single", "member", "callers"]),
-    ("layout", &["layout", "claim", "queue", "contender", "callers"]),
-    ("claim", &["claim", "queue", "contender", "callers"]),
-    ("queue", &["queue", "contender"]),
-    ("drive", &["drive", "contender", "single", "member"]),
-    ("retry", &["retry", "readiness", "contender", "single", "member"]),
-    ("readiness", &["readiness", "contender", "single"]),
-    ("contender", &["contender"]),
-    ("single", &["single"]),
+const MODULES: [(&str, &[&str]); 17] = [
+    (
+        "name",
+        &["name", "layout", "claim", "queue", "drive", "flow", "contender", "single", "member", "callers"],
+    ),
+    ("layout", &["layout", "claim", "queue", "flow", "contender", "callers"]),
+    ("claim", &["claim", "queue", "flow", "contender", "callers"]),
+    ("queue", &["queue", "flow", "contender"]),
+    ("drive", &["drive", "flow", "contender", "single", "member"]),
+    ("retry", &["retry", "readiness", "flow", "contender", "single", "member"]),
+    ("readiness", &["readiness", "flow", "contender", "single"]),
+    ("flow", &["flow", "contender", "single"]),
+    ("contender", &["flow", "contender"]),
+    ("single", &["flow", "single"]),
     ("barrier", &["barrier", "member"]),
     ("member", &["member"]),
     ("lease", &["lease", "keeper", "memory", "callers"]),

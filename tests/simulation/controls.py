@@ -35,7 +35,7 @@ CONTROLS = (
         "a deletion that nobody has answered is not tried again",
         f"{MACHINE}/contender.rs",
         "self.delete_again(step, outcomes, now);",
-        "self.state = State::Gone;",
+        "self.flow.state = State::Gone;",
     ),
     Control(
         "a watch that is silent for ever is believed",

@@ -28,11 +28,11 @@ mod turn;
 use super::Moment;
 use super::claim::Claim;
 use super::drive::Machine;
+use super::flow::{Flow, State, frame, steps};
 use super::lasting::{Lasting, looks};
 use super::name::Uuid;
 use super::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
-use super::readiness::Readiness;
-use super::retry::{Failures, Parents};
+use super::retry::Parented;
 use busy::Busy;
 use nodes::Nodes;
 use notice::Notice;
@@ -112,26 +112,6 @@ enum Turn {
     Holds,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum State {
-    /// There is no session to work in, and so no node.
-    Idle,
-    Ready(Step),
-    InFlight(Step),
-    /// Waits until this time, after repeated unknown outcomes.
-    Paused(Step, Moment),
-    /// Waits for the watch to fire. If it fires because the watched node is gone, it is our turn in the queue of the
-    /// claim `our_turn_in`.
-    Waiting {
-        our_turn_in: Option<usize>,
-        look: Step,
-    },
-    Held,
-    /// Held, with a watch that fires when others come or a node of ours is deleted.
-    Noticing,
-    Gone,
-}
-
 /// One attempt to hold a lock.
 ///
 /// # Examples
@@ -165,12 +145,7 @@ enum State {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Contender {
     claims: Vec<Claim>,
-    patience: Patience,
-    /// Whether the caller still wants to get the lock, or to keep it.
-    wanted: bool,
-    state: State,
-    session: i64,
-    uuid: Uuid,
+    flow: Flow<Step>,
     /// A place in the queue of each claim.
     queue: Nodes,
     permits: Nodes,
@@ -184,26 +159,19 @@ pub struct Contender {
     ignored: BTreeMap<Arc<str>, String>,
     busy: Busy,
     lasting: Arc<Lasting>,
-    verdict: Option<Verdict>,
-    answered: bool,
     notice: Notice,
-    failures: Failures,
-    readiness: Readiness,
-    parents: Parents,
 }
 
 impl Contender {
+    steps!();
+
     /// Creates an attempt that waits for its first session. There must be at least one claim; a claim within a
     /// writer must be the only one.
     pub fn new(claims: Vec<Claim>, patience: Patience) -> Self {
         let (queue, permits) = (Nodes::default(), Nodes::default());
         Self {
             claims,
-            patience,
-            wanted: true,
-            state: State::Idle,
-            session: 0,
-            uuid: Uuid::from_random(0),
+            flow: Flow::new(patience),
             queue,
             permits,
             turns: Vec::new(),
@@ -212,12 +180,7 @@ impl Contender {
             ignored: BTreeMap::new(),
             busy: Busy::default(),
             lasting: Arc::default(),
-            verdict: None,
-            answered: false,
             notice: Notice::default(),
-            failures: Failures::default(),
-            readiness: Readiness::default(),
-            parents: Parents::default(),
         }
     }
 
@@ -236,19 +199,10 @@ impl Contender {
     /// that has not been granted yet then fails: the same might happen to it in the next session.
     fn delete_again(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
         let refused = outcomes.iter().find_map(Outcome::refusal);
-        if let Some(refusal) = refused.filter(|_| !self.answered) {
+        if let Some(refusal) = refused.filter(|_| !self.flow.answered) {
             self.fail(refusal.clone());
         }
         self.retry(step, now);
-    }
-
-    fn fail(&mut self, refusal: Refusal) {
-        if self.wanted && !self.answered {
-            self.verdict = Some(Verdict::Failed(refusal));
-            self.answered = true;
-        }
-        self.wanted = false;
-        self.clean_up();
     }
 
     /// Queues again, because a node of ours is gone for good. Deletes our other nodes first: being behind others in
@@ -266,44 +220,22 @@ impl Contender {
     /// directory was deleted, and a contender that watched a deleted node must not find a node of that name behind
     /// its own.
     fn forget(&mut self) {
-        self.mark_with(self.uuid.next());
+        self.mark_with(self.flow.mark.next());
     }
 
     fn mark_with(&mut self, uuid: Uuid) {
-        self.uuid = uuid;
-        self.queue = Nodes::of_queues(&self.claims, uuid, self.session);
-        self.permits = Nodes::of_permits(&self.claims, uuid, self.session);
+        self.flow.mark = uuid;
+        self.queue = Nodes::of_queues(&self.claims, uuid, self.flow.session);
+        self.permits = Nodes::of_permits(&self.claims, uuid, self.flow.session);
         self.turns.clear();
         self.counted.clear();
         self.ignored.clear();
         self.used_up = None;
     }
 
-    fn go(&mut self, step: Step) {
-        if self.wanted {
-            self.state = State::Ready(step);
-        } else {
-            self.clean_up();
-        }
-    }
-
-    /// Goes on with this step, or with cleaning up, but not before this time.
-    fn go_at(&mut self, step: Step, at: Option<Moment>) {
-        self.go(step);
-        if let (State::Ready(step), Some(at)) = (&self.state, at) {
-            self.state = State::Paused(step.clone(), at);
-        }
-    }
-
-    /// Tries again after an unknown outcome.
-    fn retry(&mut self, step: Step, now: Now) {
-        let at = self.failures.next_try(now.moment);
-        self.go_at(step, at);
-    }
-
     /// Chooses what is left to do after the caller has gone.
     fn clean_up(&mut self) {
-        self.state = if self.queue.is_create_in_doubt() {
+        self.flow.state = if self.queue.is_create_in_doubt() {
             State::Ready(Step::Recover(Phase::Queue))
         } else if self.permits.is_create_in_doubt() {
             State::Ready(Step::Recover(Phase::Permits))
@@ -320,30 +252,10 @@ impl Contender {
 }
 
 impl Machine for Contender {
-    type Verdict = Verdict;
-
-    fn is_gone(&self) -> bool {
-        self.state == State::Gone
-    }
-
-    fn is_idle(&self) -> bool {
-        self.state == State::Idle
-    }
-
-    fn is_waiting(&self) -> bool {
-        matches!(self.state, State::Waiting { .. })
-    }
-
-    fn mark(&self) -> Uuid {
-        self.uuid
-    }
-
-    fn poll_verdict(&mut self) -> Option<Verdict> {
-        self.verdict.take()
-    }
+    frame!(Step::Leave | Step::Recover(_));
 
     fn poll_flight(&mut self) -> Option<Vec<Operation>> {
-        let State::Ready(step) = &self.state else { return None };
+        let State::Ready(step) = &self.flow.state else { return None };
         let step = step.clone();
         let flight = match &step {
             Step::Enter => self.entry(),
@@ -373,23 +285,16 @@ impl Machine for Contender {
             Step::Take => self.permits.begin_creation(),
             _ => {}
         }
-        self.state = State::InFlight(step);
+        self.flow.state = State::InFlight(step);
         Some(flight)
     }
 
-    fn poll_timeout(&self) -> Option<Moment> {
-        match self.state {
-            State::Paused(_, until) => Some(until),
-            _ => None,
-        }
-    }
-
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: Uuid) {
-        if self.state == State::Idle {
-            self.session = session;
-            self.readiness.set_heartbeat(heartbeat);
+        if self.flow.state == State::Idle {
+            self.flow.session = session;
+            self.flow.readiness.set_heartbeat(heartbeat);
             self.mark_with(uuid);
-            self.state = State::Ready(Step::Enter);
+            self.flow.state = State::Ready(Step::Enter);
         }
     }
 
@@ -399,22 +304,11 @@ impl Machine for Contender {
 
     fn handle_session_over(&mut self) {
         self.forget();
-        self.failures.clear();
         if self.claims[0].within.is_some() {
             // The writer's node was in this session.
             self.fail(Refusal::WriterGone);
         }
-        self.state = if self.wanted && !self.answered { State::Idle } else { State::Gone };
-    }
-
-    fn handle_end(&mut self) {
-        self.wanted = false;
-        match self.state {
-            // The outcome of the flight under way decides what is left to do.
-            State::InFlight(_) | State::Gone => {}
-            State::Paused(Step::Leave | Step::Recover(_), _) => {}
-            _ => self.clean_up(),
-        }
+        self.leave_session();
     }
 
     fn handle_notice(&mut self) {
@@ -429,20 +323,12 @@ impl Machine for Contender {
         self.busy.since
     }
 
-    fn handle_timeout(&mut self, now: Moment) {
-        if let State::Paused(step, until) = &self.state {
-            if now >= *until {
-                self.state = State::Ready(step.clone());
-            }
-        }
-    }
-
     fn handle_watch(&mut self, event: WatchEvent, now: Now) {
-        match &self.state {
+        match &self.flow.state {
             State::Waiting { our_turn_in, look } => match (event, our_turn_in) {
                 // Names never come back, so a deleted node stays away, and no other contender was ahead.
                 (WatchEvent::Deleted, Some(claim)) => self.our_turn(*claim, now),
-                _ => self.state = State::Ready(look.clone()),
+                _ => self.flow.state = State::Ready(look.clone()),
             },
             State::Noticing | State::Paused(Step::Notice, _) => self.on_notice(event),
             _ => {}
@@ -450,7 +336,7 @@ impl Machine for Contender {
     }
 
     fn handle_replies(&mut self, outcomes: Vec<Outcome>, sent: Moment, now: Now) {
-        let State::InFlight(step) = &self.state else { return };
+        let State::InFlight(step) = &self.flow.state else { return };
         let step = step.clone();
         if outcomes.contains(&Outcome::SessionOver) {
             return self.handle_session_over();
@@ -459,7 +345,7 @@ impl Machine for Contender {
         let mut first = || rest.next().unwrap_or(Outcome::Unknown);
         match step {
             Step::Enter => self.entered(first(), rest.collect(), sent, now),
-            Step::CreateParents(phase) => self.parents_answered(phase, rest.collect(), now),
+            Step::CreateParents(phase) => self.parents_answered(rest.collect(), phase.creation(), step, now),
             Step::Recover(phase) => self.recovered(phase, &first(), rest.collect(), now),
             Step::Adopt(phase) => self.adopted(phase, rest.collect(), now),
             Step::Look(claim) => self.on_listing(claim, first(), now),

@@ -17,6 +17,7 @@
 //    single     one attempt to hold a lock that is one node
 //    member     one member of a double barrier
 //    drive      the interface of every machine, so that one loop can run them all
+//    flow       the frame of an attempt: where it is, and how it goes on
 //    queue      who holds, and which node to watch: a pure function of the children
 //    claim      what an attempt wants: the places in which it queues, and how
 //    barrier    who may go on at a double barrier, and who waits for whom
@@ -62,6 +63,7 @@ pub mod callers;
 pub mod claim;
 pub mod contender;
 pub mod drive;
+pub(crate) mod flow;
 pub mod keeper;
 pub mod lasting;
 pub mod layout;

@@ -20,10 +20,11 @@ mod doubt;
 
 use crate::Moment;
 use crate::drive::Machine;
+use crate::flow::{Flow, State, frame, steps};
 use crate::name::{SINGLE_NAME, Uuid, companion};
 use crate::protocol::{Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
-use crate::readiness::{Checked, Readiness};
-use crate::retry::{Failures, Parented, Parents};
+use crate::readiness::Checked;
+use crate::retry::Parented;
 use doubt::{origin_of, stands_for};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,22 +59,6 @@ enum Victim {
     Node,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum State {
-    /// There is no session to work in, and so no node.
-    Idle,
-    Ready(Step),
-    InFlight(Step),
-    /// Waits until this time, after repeated unknown outcomes.
-    Paused(Step, Moment),
-    /// Waits until the watch on the directory fires.
-    Waiting,
-    Held,
-    /// Held, with a watch that fires when somebody asks for the lock.
-    Noticing,
-    Gone,
-}
-
 /// One attempt to hold a lock without a queue. A caller that waits is woken by every change, and may be overtaken.
 ///
 /// ```
@@ -98,13 +83,8 @@ pub struct Single {
     directory: Arc<str>,
     /// The data of its node.
     data: Arc<[u8]>,
-    patience: Patience,
-    /// Whether the caller still wants to get the lock, or to keep it.
-    wanted: bool,
-    state: State,
-    session: i64,
-    /// The mark in the name of the companion.
-    mark: Uuid,
+    /// Its mark is in the name of the companion.
+    flow: Flow<Step>,
     /// Whether a companion with this mark may exist, or have existed.
     is_marked: bool,
     has_companion: bool,
@@ -116,37 +96,25 @@ pub struct Single {
     proven: Option<Moment>,
     /// Whether it is not known which of our nodes exist.
     in_doubt: bool,
-    readiness: Readiness,
-    failures: Failures,
-    parents: Parents,
-    verdict: Option<Verdict>,
-    answered: bool,
     /// Whether the holder wants to learn when somebody asks for the lock.
     is_listening: bool,
 }
 
 impl Single {
+    steps!();
+
     /// Creates an attempt that waits for its first session. Its node gets this `data`.
     pub fn new(directory: &str, data: Arc<[u8]>, patience: Patience) -> Self {
         Self {
             directory: directory.into(),
             data,
-            patience,
-            wanted: true,
-            state: State::Idle,
-            session: 0,
-            mark: Uuid::from_random(0),
+            flow: Flow::new(patience),
             is_marked: false,
             has_companion: true,
             is_old: false,
             origin: None,
             proven: None,
             in_doubt: false,
-            readiness: Readiness::default(),
-            failures: Failures::default(),
-            parents: Parents::default(),
-            verdict: None,
-            answered: false,
             is_listening: false,
         }
     }
@@ -156,7 +124,7 @@ impl Single {
     }
 
     fn companion(&self) -> Option<String> {
-        self.has_companion.then(|| format!("{}/{}", self.directory, companion(self.mark)))
+        self.has_companion.then(|| format!("{}/{}", self.directory, companion(self.flow.mark)))
     }
 
     /// Returns the paths of all our nodes. The node itself comes first, because it is the one that users know.
@@ -167,7 +135,7 @@ impl Single {
     /// Takes a new mark for a creation. Nodes with an earlier mark are gone, and must not be mistaken for the new ones.
     fn renew_mark(&mut self) {
         if self.is_marked {
-            self.mark = self.mark.next();
+            self.flow.mark = self.flow.mark.next();
         }
         (self.is_marked, self.in_doubt, self.has_companion) = (true, true, !self.is_old);
     }
@@ -177,9 +145,9 @@ impl Single {
         match created {
             Outcome::Created(nodes) if nodes.len() == self.paths().len() => {
                 self.proven = Some(sent);
-                self.parents.clear();
+                self.flow.parents.clear();
                 let told = nodes.last().and_then(|node| node.origin).or_else(|| origin_of(inspected));
-                match told.filter(|origin| origin.session == self.session) {
+                match told.filter(|origin| origin.session == self.flow.session) {
                     Some(origin) => self.own(origin, now),
                     None => self.retry(Step::Recover, now),
                 }
@@ -205,17 +173,9 @@ impl Single {
         self.is_marked = false;
     }
 
-    fn parents_created(&mut self, outcome: Outcome, now: Now) {
-        match self.parents.answered(vec![outcome]) {
-            Parented::Created => self.go(Step::Create),
-            Parented::Failed(refusal) => self.fail(refusal),
-            Parented::Unknown => self.retry(Step::CreateParents, now),
-        }
-    }
-
     /// Waits or fails, because somebody else has the node.
     fn occupied(&mut self) {
-        match self.patience {
+        match self.flow.patience {
             Patience::TriesOnce => self.fail(Refusal::Busy),
             Patience::Waits => self.go(Step::Look),
         }
@@ -224,8 +184,8 @@ impl Single {
     fn on_listing(&mut self, listing: Outcome, now: Now) {
         match listing {
             Outcome::Children(children) if children.iter().any(|child| child == SINGLE_NAME) => {
-                self.failures.clear();
-                if self.wanted { self.state = State::Waiting } else { self.clean_up() }
+                self.flow.failures.clear();
+                self.wait(None, Step::Create);
             }
             Outcome::Children(_) | Outcome::NoNode => self.go(Step::Create),
             Outcome::Refused(refusal) => self.fail(refusal),
@@ -236,7 +196,7 @@ impl Single {
     /// Goes on with our nodes, which exist and have this origin.
     fn own(&mut self, origin: Origin, now: Now) {
         (self.origin, self.in_doubt) = (Some(origin), false);
-        if self.readiness.is_there(self.proven, now) { self.granted() } else { self.go(Step::Check) }
+        if self.flow.readiness.is_there(self.proven, now) { self.granted() } else { self.go(Step::Check) }
     }
 
     /// Handles the outcome of a check. Any node of this path passes it, so the node was also inspected.
@@ -252,8 +212,8 @@ impl Single {
         match outcome {
             Outcome::Done => {
                 self.proven = Some(sent);
-                self.failures.clear();
-                match self.readiness.after_check(now) {
+                self.flow.failures.clear();
+                match self.flow.readiness.after_check(now) {
                     Checked::Ready => self.granted(),
                     Checked::Again(at) => self.go_at(Step::Check, at),
                 }
@@ -269,51 +229,34 @@ impl Single {
     }
 
     fn granted(&mut self) {
-        let (true, Some(origin), Some(proven)) = (self.wanted, self.origin, self.proven) else {
+        let (true, Some(origin), Some(proven)) = (self.flow.wanted, self.origin, self.proven) else {
             return self.clean_up();
         };
-        self.verdict =
-            Some(Verdict::Granted { nodes: self.paths(), czxid: origin.czxid, proven, ignored: Vec::new() });
-        self.answered = true;
-        self.failures.clear();
-        self.readiness.clear();
+        let nodes = self.paths();
+        self.flow.grant(Verdict::Granted { nodes, czxid: origin.czxid, proven, ignored: Vec::new() });
         // From now on, an operator may delete the node, and somebody else may create one of this path.
         self.in_doubt = true;
-        self.state = if self.is_listening { State::Ready(Step::Notice) } else { State::Held };
+        self.flow.state = if self.is_listening { State::Ready(Step::Notice) } else { State::Held };
     }
 
     /// Nobody queues here, but somebody may [ask](crate::protocol::REVOKE) for the lock by writing into the node.
     fn noticed(&mut self, outcome: &Outcome, now: Now) {
-        if !self.wanted {
+        if !self.flow.wanted {
             return self.clean_up();
         }
         match outcome {
             Outcome::Revoked => {
-                self.verdict = Some(Verdict::Wanted);
-                self.state = State::Held;
+                self.flow.verdict = Some(Verdict::Wanted);
+                self.flow.state = State::Held;
             }
             Outcome::NoNode => self.deleted(),
             Outcome::Unknown => self.retry(Step::Notice, now),
             // Nobody has asked. Or we may not read the node, and then we cannot be asked.
             _ => {
-                self.failures.clear();
-                self.state = State::Noticing;
+                self.flow.failures.clear();
+                self.flow.state = State::Noticing;
             }
         }
-    }
-
-    fn deleted(&mut self) {
-        self.verdict = Some(Verdict::Deleted);
-        self.state = State::Held;
-    }
-
-    fn fail(&mut self, refusal: Refusal) {
-        if self.wanted && !self.answered {
-            self.verdict = Some(Verdict::Failed(refusal));
-            self.answered = true;
-        }
-        self.wanted = false;
-        self.clean_up();
     }
 
     /// Forgets our nodes, because none exists or will exist.
@@ -321,73 +264,32 @@ impl Single {
         (self.origin, self.proven, self.in_doubt) = (None, None, false);
     }
 
-    fn go(&mut self, step: Step) {
-        if self.wanted {
-            self.state = State::Ready(step);
-        } else {
-            self.clean_up();
-        }
-    }
-
-    /// Goes on with this step, or with cleaning up, but not before this time.
-    fn go_at(&mut self, step: Step, at: Option<Moment>) {
-        self.go(step);
-        if let (State::Ready(step), Some(at)) = (self.state, at) {
-            self.state = State::Paused(step, at);
-        }
-    }
-
-    fn retry(&mut self, step: Step, now: Now) {
-        let at = self.failures.next_try(now.moment);
-        self.go_at(step, at);
-    }
-
     /// Chooses what is left to do after the caller has gone.
     fn clean_up(&mut self) {
-        self.state = match (self.in_doubt, self.origin) {
+        self.flow.state = match (self.in_doubt, self.origin) {
             (true, _) => State::Ready(Step::Recover),
             (false, None) => State::Gone,
-            (false, Some(_)) => self.delete_ours(),
+            (false, Some(_)) => State::Ready(self.delete_ours()),
         };
     }
 
     /// Deletes our nodes, which are known to exist.
-    fn delete_ours(&self) -> State {
-        State::Ready(Step::Delete(if self.has_companion { Victim::Both } else { Victim::Node }))
+    fn delete_ours(&self) -> Step {
+        Step::Delete(if self.has_companion { Victim::Both } else { Victim::Node })
     }
 }
 
 impl Machine for Single {
-    type Verdict = Verdict;
-
-    fn is_gone(&self) -> bool {
-        self.state == State::Gone
-    }
-
-    fn is_idle(&self) -> bool {
-        self.state == State::Idle
-    }
-
-    fn is_waiting(&self) -> bool {
-        self.state == State::Waiting
-    }
-
-    fn mark(&self) -> Uuid {
-        self.mark
-    }
-
-    fn poll_verdict(&mut self) -> Option<Verdict> {
-        self.verdict.take()
-    }
+    frame!(Step::Recover);
 
     fn poll_flight(&mut self) -> Option<Vec<Operation>> {
-        let State::Ready(step) = self.state else { return None };
+        let State::Ready(step) = self.flow.state else { return None };
         if step == Step::Create {
             self.renew_mark();
         }
         let (directory, path, companion) = (self.directory.clone(), self.path(), self.companion());
         let inspect = |path| Operation::Inspect { path };
-        self.state = State::InFlight(step);
+        self.flow.state = State::InFlight(step);
         Some(match (step, companion) {
             (Step::Create, Some(companion)) => {
                 let inspect = inspect(companion.clone());
@@ -414,18 +316,11 @@ impl Machine for Single {
         })
     }
 
-    fn poll_timeout(&self) -> Option<Moment> {
-        match self.state {
-            State::Paused(_, until) => Some(until),
-            _ => None,
-        }
-    }
-
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: Uuid) {
-        if self.state == State::Idle {
-            (self.session, self.mark, self.is_marked) = (session, uuid, false);
-            self.readiness.set_heartbeat(heartbeat);
-            self.state = State::Ready(Step::Create);
+        if self.flow.state == State::Idle {
+            (self.flow.session, self.flow.mark, self.is_marked) = (session, uuid, false);
+            self.flow.readiness.set_heartbeat(heartbeat);
+            self.flow.state = State::Ready(Step::Create);
         }
     }
 
@@ -435,45 +330,27 @@ impl Machine for Single {
 
     fn handle_session_over(&mut self) {
         self.clear();
-        self.failures.clear();
-        self.state = if self.wanted && !self.answered { State::Idle } else { State::Gone };
-    }
-
-    fn handle_end(&mut self) {
-        self.wanted = false;
-        match self.state {
-            // The outcome of the flight under way decides what is left to do.
-            State::InFlight(_) | State::Gone | State::Paused(Step::Recover, _) => {}
-            _ => self.clean_up(),
-        }
+        self.leave_session();
     }
 
     fn handle_notice(&mut self) {
-        if !self.is_listening && self.state == State::Held {
-            self.state = State::Ready(Step::Notice);
+        if !self.is_listening && self.flow.state == State::Held {
+            self.flow.state = State::Ready(Step::Notice);
         }
         self.is_listening = true;
     }
 
-    fn handle_timeout(&mut self, now: Moment) {
-        if let State::Paused(step, until) = self.state {
-            if now >= until {
-                self.state = State::Ready(step);
-            }
-        }
-    }
-
     fn handle_watch(&mut self, event: WatchEvent, _: Now) {
-        match self.state {
-            State::Waiting => self.state = State::Ready(Step::Create),
+        match self.flow.state {
+            State::Waiting { look, .. } => self.flow.state = State::Ready(look),
             State::Noticing if event == WatchEvent::Deleted => self.deleted(),
-            State::Noticing => self.state = State::Ready(Step::Notice),
+            State::Noticing => self.flow.state = State::Ready(Step::Notice),
             _ => {}
         }
     }
 
     fn handle_replies(&mut self, outcomes: Vec<Outcome>, sent: Moment, now: Now) {
-        let State::InFlight(step) = self.state else { return };
+        let State::InFlight(step) = self.flow.state else { return };
         if outcomes.contains(&Outcome::SessionOver) {
             return self.handle_session_over();
         }
@@ -481,7 +358,7 @@ impl Machine for Single {
         let mut next = || outcomes.next().unwrap_or(Outcome::Unknown);
         match step {
             Step::Create => self.created(next(), &next(), sent, now),
-            Step::CreateParents => self.parents_created(next(), now),
+            Step::CreateParents => self.parents_answered(vec![next()], Step::Create, step, now),
             Step::Recover => {
                 let barrier = next();
                 let companion = self.has_companion.then(&mut next);

@@ -28,7 +28,7 @@ impl Contender {
     pub(super) fn note_in_the_way(&mut self, children: &[String]) {
         let [claim] = &self.claims[..] else { return };
         if !self.busy.is_wanted
-            || self.patience != Patience::TriesOnce
+            || self.flow.patience != Patience::TriesOnce
             || claim.permits.is_some()
             || !claim.has_mark_in_name()
         {
@@ -36,7 +36,7 @@ impl Contender {
         }
         let is_others = |name: &&str| {
             let uuid = claim.parse(name).and_then(|name| name.uuid());
-            uuid.is_none_or(|uuid| uuid.session() != self.uuid.session())
+            uuid.is_none_or(|uuid| uuid.session() != self.flow.mark.session())
         };
         let oldest = oldest_ahead(children, self.queue.slots[0].name(), claim).filter(is_others);
         self.busy.in_the_way = oldest.map(|name| format!("{}/{name}", claim.directory));
@@ -44,7 +44,7 @@ impl Contender {
 
     /// Returns the deletion of our nodes, and the watch that a try leaves.
     pub(super) fn departure(&self, step: &Step) -> Vec<Operation> {
-        let watched = self.busy.in_the_way.clone().filter(|_| *step == Step::Leave && self.answered);
+        let watched = self.busy.in_the_way.clone().filter(|_| *step == Step::Leave && self.flow.answered);
         let watch = watched.map(|path| Operation::Watch { path });
         self.doomed().map(|path| Operation::Delete { path }).chain(watch).collect()
     }
@@ -57,7 +57,7 @@ impl Contender {
     pub(super) fn departed(&mut self, step: Step, outcomes: &[Outcome], sent: Moment, now: Now) {
         let (deleted, watched) = outcomes.split_at(self.doomed().count().min(outcomes.len()));
         self.on_deleted(step, deleted, now);
-        if self.state == State::Gone && watched == [Outcome::Done] {
+        if self.flow.state == State::Gone && watched == [Outcome::Done] {
             self.busy.since = Some(sent);
         }
     }

@@ -6,7 +6,6 @@ use crate::Moment;
 use crate::claim::Claim;
 use crate::name::Name;
 use crate::protocol::{Node, Now, Operation, Outcome, Refusal};
-use crate::retry::Parented;
 
 impl Contender {
     /// Creates and lists in one flight. The listing is taken after the creation, so it contains every node that can ever
@@ -55,7 +54,7 @@ impl Contender {
             Outcome::Created(nodes) if nodes.len() == self.queue.slots.len() => {
                 let known = self.are_known(&nodes);
                 self.queue.fill(nodes, sent);
-                self.parents.clear();
+                self.flow.parents.clear();
                 if known { self.on_listings(listed, now) } else { self.go(Step::Adopt(Phase::Queue)) }
             }
             Outcome::NoNode => {
@@ -75,7 +74,7 @@ impl Contender {
 
     /// Whether the server has reported the origin of the nodes.
     pub(super) fn are_known(&self, nodes: &[Node]) -> bool {
-        nodes.iter().all(|node| node.origin.is_some_and(|origin| origin.session == self.session))
+        nodes.iter().all(|node| node.origin.is_some_and(|origin| origin.session == self.flow.session))
     }
 
     pub(super) fn parents(&self, phase: Phase) -> Vec<Operation> {
@@ -85,14 +84,6 @@ impl Contender {
             false => Operation::CreateParents { directory },
         };
         self.nodes(phase).directories().into_iter().map(create).collect()
-    }
-
-    pub(super) fn parents_answered(&mut self, phase: Phase, outcomes: Vec<Outcome>, now: Now) {
-        match self.parents.answered(outcomes) {
-            Parented::Created => self.go(phase.creation()),
-            Parented::Failed(refusal) => self.fail(refusal),
-            Parented::Unknown => self.retry(Step::CreateParents(phase), now),
-        }
     }
 
     /// Lists behind a barrier. Without it, a server that lags behind, or no longer leads, might not show a node that
@@ -148,7 +139,7 @@ impl Contender {
     }
 
     pub(super) fn adopted(&mut self, phase: Phase, mut outcomes: Vec<Outcome>, now: Now) {
-        let session = self.session;
+        let session = self.flow.session;
         let nodes = self.nodes_mut(phase);
         let mut pruned = outcomes.split_off(nodes.slots.len().min(outcomes.len()));
         let listed = pruned.split_off(nodes.surplus().len().min(pruned.len()));

@@ -60,7 +60,7 @@ impl Contender {
         unclear.drain(..seen.len().min(unclear.len()));
         if unclear.is_empty() {
             // The queue may have changed meanwhile.
-            self.failures.clear();
+            self.flow.failures.clear();
             self.turns[claim] = Turn::Unknown;
             self.proceed(now);
         } else if seen.is_empty() {

@@ -24,7 +24,7 @@ impl Contender {
     pub(super) fn ask_for_notice(&mut self) {
         if self.notice == Notice::Unwanted {
             self.notice = Notice::Asked;
-            if self.state == State::Held {
+            if self.flow.state == State::Held {
                 self.stay();
             }
         }
@@ -32,10 +32,10 @@ impl Contender {
 
     /// Goes on holding, with nothing else left to do.
     pub(super) fn stay(&mut self) {
-        match (self.wanted, self.notice) {
+        match (self.flow.wanted, self.notice) {
             (false, _) => self.clean_up(),
-            (true, Notice::Asked) => self.state = State::Ready(Step::Notice),
-            (true, _) => self.state = State::Held,
+            (true, Notice::Asked) => self.flow.state = State::Ready(Step::Notice),
+            (true, _) => self.flow.state = State::Held,
         }
     }
 
@@ -55,17 +55,12 @@ impl Contender {
         if event == WatchEvent::Deleted && self.claims.iter().all(|claim| claim.permits.is_none()) {
             self.deleted();
         } else {
-            self.state = State::Ready(Step::Notice);
+            self.flow.state = State::Ready(Step::Notice);
         }
     }
 
-    fn deleted(&mut self) {
-        self.verdict = Some(Verdict::Deleted);
-        self.state = State::Held;
-    }
-
     pub(super) fn noticed(&mut self, outcomes: &[Outcome], now: Now) {
-        if !self.wanted {
+        if !self.flow.wanted {
             return self.clean_up();
         }
         let mut is_known = true;
@@ -89,11 +84,11 @@ impl Contender {
         }
         if is_awaited && self.notice != Notice::Given {
             self.notice = Notice::Given;
-            self.verdict = Some(Verdict::Wanted);
+            self.flow.verdict = Some(Verdict::Wanted);
         }
         if is_known {
-            self.failures.clear();
-            self.state = State::Noticing;
+            self.flow.failures.clear();
+            self.flow.state = State::Noticing;
         } else {
             self.retry(Step::Notice, now);
         }

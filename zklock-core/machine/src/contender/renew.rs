@@ -23,7 +23,7 @@ impl Contender {
     pub(super) fn renewed(&mut self, claim: usize, deleted: &Outcome, now: Now) {
         match deleted {
             Outcome::Done | Outcome::NoNode => {
-                self.failures.clear();
+                self.flow.failures.clear();
                 self.go(Step::CreateParents(Phase::Queue));
             }
             Outcome::NotEmpty => self.go(Step::Drain(claim)),
@@ -46,14 +46,14 @@ impl Contender {
         } else if contenders.peek().is_none() {
             // The children that are left are not contenders, and will not go away.
             self.fail(self.no_numbers_left(claim));
-        } else if self.patience == Patience::TriesOnce {
+        } else if self.flow.patience == Patience::TriesOnce {
             self.fail(Refusal::Busy);
         } else if contenders.any(|name| name.sequence.is_young()) {
             // Another contender has replaced the directory meanwhile. Or one that came long ago holds the lock, so do
             // not ask in a tight loop.
             self.retry(Step::Enter, now);
         } else {
-            self.wait(Step::Drain(claim));
+            self.wait(None, Step::Drain(claim));
         }
     }
 

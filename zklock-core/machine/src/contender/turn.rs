@@ -21,14 +21,14 @@ impl Contender {
                 return;
             }
         }
-        self.failures.clear();
+        self.flow.failures.clear();
         self.proceed(now);
     }
 
     /// Handles the listing of one queue.
     pub(super) fn on_listing(&mut self, claim: usize, listing: Outcome, now: Now) {
         if self.take_note(claim, listing, now) {
-            self.failures.clear();
+            self.flow.failures.clear();
             self.proceed(now);
         }
     }
@@ -75,14 +75,14 @@ impl Contender {
 
     /// Does the next thing, as far as we know where we stand.
     pub(super) fn proceed(&mut self, now: Now) {
-        if self.patience == Patience::TriesOnce && self.waits_for_holders() {
+        if self.flow.patience == Patience::TriesOnce && self.waits_for_holders() {
             return self.fail(Refusal::Busy);
         }
         // One queue after the other: where it is our turn, it stays our turn.
         let next = self.turns.iter().position(|turn| *turn != Turn::Holds);
         if let Some(claim) = next {
             return self.go(match &self.turns[claim] {
-                Turn::Waits { .. } if self.patience == Patience::TriesOnce => Step::Peek(claim),
+                Turn::Waits { .. } if self.flow.patience == Patience::TriesOnce => Step::Peek(claim),
                 Turn::Waits { .. } => self.waiting(claim),
                 Turn::Unknown | Turn::Holds => Step::Look(claim),
             });
@@ -138,7 +138,7 @@ impl Contender {
             Count::Refused(refusal) => return self.fail(refusal),
             Count::Unknown => return self.retry(Step::Peek(claim), now),
         };
-        self.failures.clear();
+        self.flow.failures.clear();
         if is_within(taken.len() + permits.count as usize, limit) {
             self.go(self.waiting(claim));
         } else {
@@ -154,7 +154,7 @@ impl Contender {
     fn look(&self, claim: usize) -> Step {
         match &self.turns[claim] {
             // A try first asks whether there is anything left to wait for.
-            Turn::Waits { nearest, second: Some(_), .. } if self.patience == Patience::Waits => {
+            Turn::Waits { nearest, second: Some(_), .. } if self.flow.patience == Patience::Waits => {
                 Step::LookAhead { claim, nearest: nearest.clone() }
             }
             _ => Step::Look(claim),
@@ -163,13 +163,10 @@ impl Contender {
 
     pub(super) fn watched(&mut self, claim: usize, alone: bool, outcome: Outcome, now: Now) {
         match outcome {
-            Outcome::Done if self.wanted => {
-                let our_turn_in = alone.then_some(claim);
-                self.state = State::Waiting { our_turn_in, look: self.look(claim) };
-            }
+            Outcome::Done => self.wait(alone.then_some(claim), self.look(claim)),
             // It was deleted between the listing and the watch, as if the watch had fired.
             Outcome::NoNode if alone => self.our_turn(claim, now),
-            Outcome::Done | Outcome::NoNode => self.go(self.look(claim)),
+            Outcome::NoNode => self.go(self.look(claim)),
             // We may not read that node. Its directory, which we may read, shows what happens to it.
             Outcome::Refused(Refusal::Denied) => self.go(Step::LookAndWatch(claim)),
             Outcome::Refused(refusal) => self.fail(refusal),
@@ -189,7 +186,7 @@ impl Contender {
         if !self.take_note(claim, listing, now) {
             return;
         }
-        self.failures.clear();
+        self.flow.failures.clear();
         match &self.turns[claim] {
             Turn::Waits { nearest, second: None, alone } if nearest == watched => {
                 self.watched(claim, *alone, watch, now);
@@ -209,20 +206,11 @@ impl Contender {
         if !self.take_note(claim, listing, now) {
             return;
         }
-        self.failures.clear();
+        self.flow.failures.clear();
         if self.turns[claim] == Turn::Holds {
             self.proceed(now);
         } else {
-            self.wait(Step::LookAndWatch(claim));
-        }
-    }
-
-    /// Waits until the watch fires.
-    pub(super) fn wait(&mut self, look: Step) {
-        if self.wanted {
-            self.state = State::Waiting { our_turn_in: None, look };
-        } else {
-            self.clean_up();
+            self.wait(None, Step::LookAndWatch(claim));
         }
     }
 
@@ -311,15 +299,15 @@ impl Contender {
         if !own.all(|slot| taken.iter().any(|child| child == slot.name())) {
             return self.enter_again();
         }
-        self.failures.clear();
+        self.flow.failures.clear();
         // As in Curator, everything in the directory counts.
         if is_within(taken.len(), limit) {
             self.counted.push(claim);
             self.proceed(now);
-        } else if self.patience == Patience::TriesOnce {
+        } else if self.flow.patience == Patience::TriesOnce {
             self.fail(Refusal::Busy);
         } else {
-            self.wait(Step::Count(claim));
+            self.wait(None, Step::Count(claim));
         }
     }
 
@@ -336,7 +324,7 @@ impl Contender {
 
     /// Grants, because it is our turn, or first makes the check that a grant may [need](crate::readiness).
     fn grant(&mut self, now: Now) {
-        if self.readiness.is_there(self.proven(), now) { self.granted() } else { self.go(Step::Check) }
+        if self.flow.readiness.is_there(self.proven(), now) { self.granted() } else { self.go(Step::Check) }
     }
 
     /// Returns since when all nodes of the hold are proven, if they are.
@@ -349,8 +337,8 @@ impl Contender {
             Outcome::Done => {
                 self.queue.prove(sent);
                 self.permits.prove(sent);
-                self.failures.clear();
-                match self.readiness.after_check(now) {
+                self.flow.failures.clear();
+                match self.flow.readiness.after_check(now) {
                     Checked::Ready => self.granted(),
                     Checked::Again(at) => self.go_at(Step::Check, at),
                 }
@@ -369,20 +357,17 @@ impl Contender {
 
     fn granted(&mut self) {
         let origin = self.queue.slots[0].origin();
-        let (true, Some(origin), Some(proven)) = (self.wanted, origin, self.proven()) else {
+        let (true, Some(origin), Some(proven)) = (self.flow.wanted, origin, self.proven()) else {
             return self.clean_up();
         };
         let nodes = self.hold().filter_map(NodeSlot::path).collect();
         let ignored = self.ignored.iter().map(|(directory, child)| format!("{directory}/{child}")).collect();
-        self.verdict = Some(Verdict::Granted { nodes, czxid: origin.czxid, proven, ignored });
-        self.answered = true;
-        self.failures.clear();
-        self.readiness.clear();
+        self.flow.grant(Verdict::Granted { nodes, czxid: origin.czxid, proven, ignored });
         if self.permits.slots.is_empty() {
             self.stay();
         } else {
             // With its permits taken, it makes way for the next in the queue.
-            self.state = State::Ready(Step::Unqueue);
+            self.flow.state = State::Ready(Step::Unqueue);
         }
     }
 

@@ -19,10 +19,10 @@ impl Single {
             return self.retry(Step::Recover, now);
         }
         if seen.any(is_refused) {
-            self.state = State::Ready(Step::Claim);
+            self.flow.state = State::Ready(Step::Claim);
             return;
         }
-        let own = |seen: &Outcome| origin_of(seen).filter(|origin| origin.session == self.session);
+        let own = |seen: &Outcome| origin_of(seen).filter(|origin| origin.session == self.flow.session);
         let is_ours = |seen: &Outcome| self.origin.is_some() && origin_of(seen) == self.origin;
         match companion {
             None => match own(node) {
@@ -45,7 +45,7 @@ impl Single {
     /// is not known.
     pub(super) fn claimed(&mut self, companion: Option<&Outcome>, node: &Outcome, now: Now) {
         match (companion, node) {
-            (None | Some(Outcome::Done), Outcome::Done) => self.state = self.delete_ours(),
+            (None | Some(Outcome::Done), Outcome::Done) => self.flow.state = State::Ready(self.delete_ours()),
             (Some(Outcome::Done), Outcome::NoNode) => self.delete(Victim::Companion),
             (None, Outcome::NoNode) | (Some(Outcome::NoNode), Outcome::Done | Outcome::NoNode) => {
                 self.nothing_left();
@@ -61,7 +61,7 @@ impl Single {
     }
 
     fn delete(&mut self, victim: Victim) {
-        self.state = State::Ready(Step::Delete(victim));
+        self.flow.state = State::Ready(Step::Delete(victim));
     }
 
     pub(super) fn on_deleted(&mut self, victim: Victim, outcome: Outcome, now: Now) {
