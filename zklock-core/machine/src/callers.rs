@@ -60,48 +60,97 @@
 //! # Parts
 //!
 //! * [`turns`](crate::turns): who may next take a node that is kept; [`memory`](crate::memory): how long "busy" is believed
-//! * `width`: how many nodes there may be; `kept`: the place that is passed on; `place`, `turn`, `call`, `ids`: the records
+//! * `width`: how many nodes there may be; `kept`: the place that is passed on; `place`: the records
 //! * [`held`]: what owners hold at one path through any lock, for callers that would wait for themselves
 
 mod action;
-mod call;
 pub mod held;
-mod ids;
 mod kept;
-mod own;
 mod place;
 mod places;
 #[cfg(test)]
 mod tests;
 mod tries;
-mod trust;
-mod turn;
 mod width;
 
 pub use action::{Action, Answer};
-pub use call::{Call, Owner};
-pub use ids::{CallerId, PlaceId, TurnId};
-pub use own::Own;
+pub use held::Own;
+pub use kept::ReleaseOutcome;
 pub use tries::{Open, Remembered};
-pub use trust::Trust;
-pub use turn::ReleaseOutcome;
 
 use super::Moment;
 use super::claim::Claim;
 use super::protocol::Patience;
 use super::turns::{Passing, Turns};
-use call::Caller;
 use kept::Checking;
-use place::{Place, Stage};
+use place::{Place, Stage, Turn};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tries::Tries;
-use turn::Turn;
 use width::Width;
 
 /// A brief hold is shorter than this. A contender of another process that arrives within that time may get ahead of the
 /// next caller of this process.
 pub const BRIEF: Duration = Duration::from_millis(1);
+
+/// One call that waits for the lock, or tries it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CallerId(pub u64);
+
+/// One attempt, with its nodes at the servers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PlaceId(pub u64);
+
+/// One grant of a place to one owner. All holds of a reentrant owner share it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TurnId(pub u64);
+
+/// The unit to which a hold belongs, as a task or a thread.
+pub trait Owner: Copy + Eq {
+    /// Whether it can come back and release what it acquired.
+    fn returns(self) -> bool;
+}
+
+/// A call for the lock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Call<O> {
+    /// The owner of the call.
+    pub owner: O,
+    /// Whether its calls share one turn.
+    pub is_reentrant: bool,
+    /// Whether it waits.
+    pub patience: Patience,
+    /// Whether it goes inside a turn of its owner, which has the write side and is then [the last of its
+    /// place](Callers::end_passing).
+    pub is_within: bool,
+}
+
+impl<O: Owner> Call<O> {
+    /// Whether only the owner may release what it gets.
+    fn is_bound(&self) -> bool {
+        self.is_reentrant && self.owner.returns()
+    }
+}
+
+/// A call, and its name.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Caller<O> {
+    id: CallerId,
+    call: Call<O>,
+}
+
+/// How far the nodes of a place that was granted can be relied on at this moment. The shell works it out when it is asked,
+/// because a session may learn of a loss at any time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Trust {
+    /// Its hold is good, its lease runs, and there is a connection, so that its loss would be reported. So it may be taken
+    /// without a request.
+    Known,
+    /// As far as is known it is good, but the quorum has to confirm it before it is taken.
+    Unproven,
+    /// It is lost, or its release has begun.
+    Over,
+}
 
 /// The callers of one process that want the same lock.
 ///
@@ -465,7 +514,6 @@ impl<O: Owner> Callers<O> {
         self.actions.push_back(Action::Begin { place, caller: id, is_at_once, tried_before });
     }
 
-    /// Adds a turn with one hold.
     fn add_turn(&mut self, place: PlaceId, owner: O, is_bound: bool) -> TurnId {
         self.last_turn += 1;
         let id = TurnId(self.last_turn);

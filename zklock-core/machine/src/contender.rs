@@ -95,7 +95,6 @@ enum Phase {
 }
 
 impl Phase {
-    /// The step that creates them.
     fn creation(self) -> Step {
         match self {
             Self::Queue => Step::Enter,

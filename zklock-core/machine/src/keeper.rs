@@ -112,7 +112,6 @@ pub struct Keeper {
     /// What was asked for: see [`told_within`](Self::told_within).
     told_within: Duration,
     holds: BTreeMap<HoldId, Record>,
-    /// Their nodes.
     nodes: BTreeMap<Arc<str>, HoldId>,
     /// The holds that are named in checks, by when they were proven.
     named: BTreeSet<(Moment, HoldId)>,
@@ -138,7 +137,6 @@ pub struct Keeper {
     promised: Moment,
 }
 
-/// The state of one hold.
 #[derive(Clone, Hash, Debug)]
 struct Record {
     nodes: Vec<HeldNode>,

@@ -37,7 +37,6 @@ pub struct Marks {
     /// The marks that nobody looks after any more, although they may have nodes.
     abandoned: BTreeSet<Uuid>,
     listings: u64,
-    /// The listings that are under way.
     under_way: BTreeSet<Listing>,
     /// The marks that ended while listings were under way, each with the number of listings that had begun by then.
     ended: VecDeque<(u64, Uuid)>,

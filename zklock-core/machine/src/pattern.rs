@@ -22,7 +22,6 @@ struct Parsed {
     parts: Vec<Part>,
 }
 
-/// A part of a pattern.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     Literal(String),

@@ -8,153 +8,63 @@ pub const REVOKE: &[u8] = b"__REVOKE__";
 
 /// A request to the ensemble. Nodes are named by their paths.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Operation {
     /// Create an ephemeral sequential node.
     Create(NewNode),
     /// Create ephemeral sequential nodes in one transaction.
     CreateAll(Vec<NewNode>),
     /// Create an ephemeral node, in one transaction with a check that another node exists.
-    CreateWithin {
-        /// The new node.
-        path: String,
-        /// The other node.
-        guard: String,
-        /// The data of the new node.
-        data: Arc<[u8]>,
-    },
+    CreateWithin { path: String, guard: String, data: Arc<[u8]> },
     /// Create an ephemeral node.
-    CreateSingle {
-        /// The node.
-        path: String,
-        /// The data of the node.
-        data: Arc<[u8]>,
-    },
-    /// Create two ephemeral nodes of one directory in one transaction, the companion first. If the companion already
-    /// exists, an earlier request has created both, so the outcome is [`Unknown`](Outcome::Unknown):
+    CreateSingle { path: String, data: Arc<[u8]> },
+    /// Create two ephemeral nodes of one directory in one transaction, the companion first. No other attempt has one of that
+    /// name: if it already exists, an earlier request has created both, so the outcome is [`Unknown`](Outcome::Unknown).
     /// [`NodeExists`](Outcome::NodeExists) is about the other node.
-    CreatePair {
-        /// The node.
-        path: String,
-        /// The companion. No other attempt has one of this name.
-        companion: String,
-        /// The data of both nodes.
-        data: Arc<[u8]>,
-    },
+    CreatePair { path: String, companion: String, data: Arc<[u8]> },
     /// Create a directory and those above it, if they are missing.
-    CreateParents {
-        /// The directory.
-        directory: Arc<str>,
-    },
+    CreateParents { directory: Arc<str> },
     /// The same with directories that stay when they are empty, for others that create theirs once.
-    CreateLastingParents {
-        /// The directory.
-        directory: Arc<str>,
-    },
+    CreateLastingParents { directory: Arc<str> },
     /// Delete a directory that has no children and no data, so that the numbers of its children begin again.
-    DeleteDirectory {
-        /// The directory.
-        directory: Arc<str>,
-    },
+    DeleteDirectory { directory: Arc<str> },
     /// List the children of a directory.
-    List {
-        /// The directory.
-        directory: Arc<str>,
-    },
+    List { directory: Arc<str> },
     /// List those children of a directory that belong to this session, whose names begin in this way, and whose data have the
     /// same [mark](crate::name::marked) below them as these.
-    ListMarked {
-        /// The directory.
-        directory: Arc<str>,
-        /// The name before the number.
-        prefix: String,
-        /// The data with the mark.
-        data: Arc<[u8]>,
-    },
+    ListMarked { directory: Arc<str>, prefix: String, data: Arc<[u8]> },
     /// List the children of a directory and leave a watch on it.
-    ListAndWatch {
-        /// The directory.
-        directory: Arc<str>,
-    },
+    ListAndWatch { directory: Arc<str> },
     /// Let the quorum commit something that changes nothing, so that later reads on the same connection are at least as
     /// new. A `sync` would not do: a leader that has been deposed and does not know it yet answers it from its own state.
-    Barrier {
-        /// A node, which may exist or not.
-        directory: Arc<str>,
-    },
+    Barrier { directory: Arc<str> },
     /// Read the owner of a node, and its `czxid`.
-    Inspect {
-        /// The node.
-        path: String,
-    },
+    Inspect { path: String },
     /// Like [`Inspect`](Self::Inspect), and leave a watch, whether the node exists or not.
-    InspectAndWatch {
-        /// The node.
-        path: String,
-    },
+    InspectAndWatch { path: String },
     /// Ask whether the node belongs to this session. Unlike [`Inspect`](Self::Inspect), this takes no right to read the
     /// node, and does not report the transaction.
-    Owns {
-        /// The node.
-        path: String,
-    },
+    Owns { path: String },
     /// Read a node's data to see which transaction created it.
-    Read {
-        /// The node.
-        path: String,
-    },
+    Read { path: String },
     /// Read all children of a directory, to see which transactions created them.
-    Survey {
-        /// The directory.
-        directory: Arc<str>,
-    },
+    Survey { directory: Arc<str> },
     /// Read a node and leave a watch on it.
-    Watch {
-        /// The node.
-        path: String,
-    },
+    Watch { path: String },
     /// Read whether a node [asks](REVOKE) its holder to let go, and leave a watch on it. The node is our own.
-    WatchOwn {
-        /// The node.
-        path: String,
-    },
+    WatchOwn { path: String },
     /// Read the number of permits, and leave a watch on the node that stores it, even if it does not exist yet.
-    ReadLimit {
-        /// The node.
-        path: Arc<str>,
-    },
+    ReadLimit { path: Arc<str> },
     /// Let the quorum commit that the nodes exist.
-    Check {
-        /// The nodes.
-        paths: Vec<String>,
-    },
-    /// Create a persistent node, if the guards exist, in one transaction.
-    Open {
-        /// The guards.
-        guards: Vec<String>,
-        /// The node.
-        path: String,
-        /// Whether a node of that name is deleted in the same transaction.
-        replaces: bool,
-        /// The data of the node.
-        data: Arc<[u8]>,
-    },
+    Check { paths: Vec<String> },
+    /// Create a persistent node, if the guards exist, in one transaction, which may first delete a node of that name.
+    Open { guards: Vec<String>, path: String, replaces: bool, data: Arc<[u8]> },
     /// Delete a node.
-    Delete {
-        /// The node.
-        path: String,
-    },
+    Delete { path: String },
     /// Delete two nodes in one transaction. If one does not exist, the other stays.
-    DeletePair {
-        /// The node.
-        path: String,
-        /// Its companion.
-        companion: String,
-    },
+    DeletePair { path: String, companion: String },
     /// Delete nodes in one transaction.
-    DeleteAll {
-        /// The nodes.
-        paths: Vec<String>,
-    },
+    DeleteAll { paths: Vec<String> },
 }
 
 impl Operation {

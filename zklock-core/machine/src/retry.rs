@@ -33,7 +33,6 @@ impl Failures {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct Parents(u32);
 
-/// The outcome of creating parents.
 pub(crate) enum Parented {
     Created,
     Failed(Refusal),

@@ -81,7 +81,6 @@ enum Victim {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Single {
     directory: Arc<str>,
-    /// The data of its node.
     data: Arc<[u8]>,
     /// Its mark is in the name of the companion.
     flow: Flow<Step>,

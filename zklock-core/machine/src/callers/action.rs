@@ -1,16 +1,15 @@
 //! What the shell has to do.
 
-use super::ids::{CallerId, PlaceId, TurnId};
+use super::{CallerId, PlaceId, TurnId};
 
 /// Something for the shell to do. [`Callers::poll_action`](super::Callers::poll_action) returns them in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(missing_docs, reason = "the variants say what their fields are")]
 pub enum Action<O> {
     /// Start an attempt for this caller. If it tries, wait first for the releases that are [in its
     /// way](super::held::HeldAt::releases): otherwise it would find the lock busy because of a node that we are deleting.
     Begin {
-        /// The new attempt.
         place: PlaceId,
-        /// The first that it serves.
         caller: CallerId,
         /// Whether to send its first requests before anything else is done, because a deletion has just been sent.
         is_at_once: bool,
@@ -18,24 +17,13 @@ pub enum Action<O> {
         tried_before: bool,
     },
     /// The caller of this attempt has gone. The attempt goes on for another.
-    Serve {
-        /// The attempt.
-        place: PlaceId,
-        /// The one that it serves from now on.
-        caller: CallerId,
-    },
+    Serve { place: PlaceId, caller: CallerId },
     /// The caller waits for the servers from now on, and not for others: the node that it is to take is being checked.
-    Asks {
-        /// The caller.
-        caller: CallerId,
-    },
+    Asks { caller: CallerId },
     /// Make the grant of this turn. The answers follow that say who has it.
     Grant {
-        /// The new turn.
         turn: TurnId,
-        /// The place whose nodes it has.
         place: PlaceId,
-        /// The owner.
         owner: O,
         /// Whether only the owner may release it.
         is_bound: bool,
@@ -43,36 +31,17 @@ pub enum Action<O> {
         /// wait, and notes the place at the path.
         is_kept: bool,
     },
-    /// Answer this caller. If it has gone meanwhile, the shell [releases](super::Callers::release) what it was given.
-    Answer {
-        /// The caller.
-        caller: CallerId,
-        /// The answer. No other follows.
-        answer: Answer,
-    },
+    /// Answer this caller, once. If it has gone meanwhile, the shell [releases](super::Callers::release) what it was given.
+    Answer { caller: CallerId, answer: Answer },
     /// Delete the nodes of this place. Its caller has gone, or its last hold was released, or nobody may take it any more.
     /// If it may still be granted, withdraw it.
-    GiveUp {
-        /// The place.
-        place: PlaceId,
-    },
+    GiveUp { place: PlaceId },
     /// Let the quorum confirm the nodes of this place, then call [`handle_checked`](super::Callers::handle_checked).
-    Prove {
-        /// The place.
-        place: PlaceId,
-    },
+    Prove { place: PlaceId },
     /// Tell those who have this place whether others want it.
-    Wanted {
-        /// The place.
-        place: PlaceId,
-        /// Whether others want it.
-        is_wanted: bool,
-    },
+    Wanted { place: PlaceId, is_wanted: bool },
     /// This turn is over. Forget its grant, also [at its paths](super::held::HeldAt::remove).
-    Over {
-        /// The turn.
-        turn: TurnId,
-    },
+    Over { turn: TurnId },
     /// Drop the watch that the last busy try has left.
     StopWatching,
 }

@@ -12,7 +12,6 @@
 //! The shell has one [`HeldAt`] for each path. It adds a turn when it makes its grant, with one entry for each claim of the
 //! lock, and removes it when the turn is over. Until then a turn's status changes without notice, so the shell is asked for it.
 
-use super::own::Own;
 use crate::claim::Claim;
 use crate::name::{Role, Scheme};
 use crate::status::Status;
@@ -143,6 +142,39 @@ impl<T: Holds, N> HeldAt<T, N> {
             held.is_queued && turn.owner() == *owner && turn.status() == Status::Held && turn.has_holds()
         };
         self.held.iter().filter(is_own).map(|held| (held.scheme.role(), held.turn.is_bound()))
+    }
+}
+
+/// Whether an owner that is about to wait already holds the lock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Own {
+    /// It holds nothing.
+    Nothing,
+    /// Its hold goes together with the one that it wants, unless another contender waits in between.
+    Beside,
+    /// Its hold excludes the one that it wants, and others may release it.
+    InTheWay,
+    /// Its hold excludes the one that it wants, and nobody else may release it.
+    Deadlock {
+        /// The role of that hold.
+        held: Role,
+    },
+}
+
+impl Own {
+    /// Returns the one that matters more, for a lock with several claims.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        if other.rank() > self.rank() { other } else { self }
+    }
+
+    const fn rank(self) -> u8 {
+        match self {
+            Self::Nothing => 0,
+            Self::Beside => 1,
+            Self::InTheWay => 2,
+            Self::Deadlock { .. } => 3,
+        }
     }
 }
 

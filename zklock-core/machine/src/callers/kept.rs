@@ -5,12 +5,8 @@
 //! nothing would be reported.
 
 use super::action::Action;
-use super::call::Owner;
-use super::ids::{CallerId, PlaceId, TurnId};
-use super::place::Place;
-use super::trust::Trust;
-use super::turn::{ReleaseOutcome, Turn};
-use super::{Callers, Moment};
+use super::place::{Place, Turn};
+use super::{CallerId, Callers, Moment, Owner, PlaceId, Trust, TurnId};
 use crate::turns::Turns;
 use std::time::Duration;
 
@@ -18,6 +14,19 @@ use std::time::Duration;
 const MOMENT: Duration = Duration::from_millis(10);
 /// A lapsed lease takes two checks to be restored. After that, there is a pause between checks.
 const CHECKS_AT_ONCE: u32 = 2;
+
+/// The result of releasing one hold of a turn.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ReleaseOutcome {
+    /// The owner has other holds of the turn.
+    Others,
+    /// The next holder in this process gets the place, or others have it too.
+    PassedOn,
+    /// The place is given up.
+    Released,
+    /// The hold had been lost.
+    Lost,
+}
 
 /// The checks of the kept place for a caller that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -29,7 +38,6 @@ pub(super) struct Checking {
 }
 
 impl Checking {
-    /// Returns when the next check is due.
     pub(super) fn pauses_until(&self) -> Option<Moment> {
         self.pause
     }

@@ -1,7 +1,6 @@
 //! A place: one attempt, from its beginning until nothing of it is left at the servers.
 
-use super::call::Caller;
-use super::ids::PlaceId;
+use super::{Caller, PlaceId, TurnId};
 use crate::Moment;
 use crate::turns::Turns;
 
@@ -18,7 +17,6 @@ pub(super) struct Place<O> {
     /// Who may have it next, if it is passed on.
     pub(super) kept: Option<Turns>,
     pub(super) was_granted: bool,
-    /// Whether its hold was lost.
     pub(super) is_lost: bool,
     /// Whether its holders were told that others want it.
     pub(super) is_wanted: bool,
@@ -62,5 +60,23 @@ impl<O> Place<O> {
         if let Some(turns) = &mut self.kept {
             turns.handle_end();
         }
+    }
+}
+
+/// One grant of a place to one owner.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Turn<O> {
+    pub(super) id: TurnId,
+    pub(super) place: PlaceId,
+    pub(super) owner: O,
+    /// Whether only the owner may release it.
+    pub(super) is_bound: bool,
+    /// The holds that share it. Without any, it only waits until its place is gone.
+    pub(super) holds: usize,
+}
+
+impl<O: Copy + PartialEq> Turn<O> {
+    pub(super) fn is_bound_to(&self, owner: O) -> bool {
+        self.is_bound && self.owner == owner && self.holds > 0
     }
 }

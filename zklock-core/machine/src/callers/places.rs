@@ -1,15 +1,11 @@
 //! What happens to a place at the servers.
 
 use super::action::{Action, Answer};
-use super::call::Owner;
-use super::ids::PlaceId;
 use super::kept::Checking;
-use super::place::{Place, Stage};
+use super::place::{Place, Stage, Turn};
 use super::tries::Remembered;
-use super::trust::Trust;
-use super::turn::Turn;
 use super::width::Width;
-use super::{BRIEF, Callers, Moment};
+use super::{BRIEF, Callers, Moment, Owner, PlaceId, Trust};
 use crate::turns::Turns;
 
 impl<O: Owner> Callers<O> {

@@ -12,7 +12,6 @@ pub(super) enum Width {
     Two,
     /// The next, and all holders.
     Next,
-    /// All.
     All,
 }
 

@@ -16,7 +16,6 @@ pub(super) struct Nodes {
     surplus: Vec<String>,
 }
 
-/// A slot for a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct NodeSlot {
     pub(super) claim: usize,

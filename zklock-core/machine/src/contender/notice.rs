@@ -49,7 +49,6 @@ impl Contender {
         self.hold().filter_map(NodeSlot::path).map(read).chain(lists).collect()
     }
 
-    /// A watch has fired.
     pub(super) fn on_notice(&mut self, event: WatchEvent) {
         // The queue of a semaphore may be deleted without the permits.
         if event == WatchEvent::Deleted && self.claims.iter().all(|claim| claim.permits.is_none()) {

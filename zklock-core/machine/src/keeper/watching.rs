@@ -43,7 +43,6 @@ pub struct ToWatch {
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Watching {
     pub(super) named_at_most: usize,
-    /// Whether nodes are being asked about.
     is_asking: bool,
     /// Nothing is asked before this, because the last time failed.
     earliest: Moment,
