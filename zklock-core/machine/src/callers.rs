@@ -352,6 +352,10 @@ impl<O: Owner> Callers<O> {
             self.answer(id, Answer::Busy);
             return id;
         }
+        debug_assert!(
+            self.waiting.back().is_none_or(|last| last.id < caller.id),
+            "they are found by their names"
+        );
         self.waiting.push_back(caller);
         // Another permit may be free, and readers do not wait for readers.
         if self.width != Width::Next && !self.is_shared {
@@ -359,12 +363,12 @@ impl<O: Owner> Callers<O> {
         }
         // An idle node may need a check first.
         self.pass_on(trust);
+        // Only then for a node of its own.
         self.begin_next(false);
         id
     }
 
-    /// The caller does not want its answer any more. Its place goes to the next one here: otherwise that one would have to
-    /// queue again, behind contenders of other processes that have come meanwhile. A try leaves its place to nobody.
+    /// The caller does not want its answer any more. Its place goes to the next one here. A try leaves its place to nobody.
     pub fn handle_gone(&mut self, caller: CallerId) {
         if let Some(at) = self.waits_at(caller) {
             self.waiting.remove(at);
@@ -379,6 +383,7 @@ impl<O: Owner> Callers<O> {
         match self.waiting.front() {
             // A try at the front is not ready to wait, and nobody may get ahead of it.
             Some(next) if passes && next.call.patience == Patience::Waits => {
+                // It would have to queue again, behind contenders of other processes that have come meanwhile.
                 let heir = self.waiting.pop_front();
                 let caller = heir.as_ref().map_or(caller, |heir| heir.id);
                 if let Some(place) = self.place_mut(id) {
@@ -505,6 +510,8 @@ impl<O: Owner> Callers<O> {
     fn begin(&mut self, caller: Caller<O>, is_counted: bool, is_at_once: bool) {
         self.last_place += 1;
         let (place, id) = (PlaceId(self.last_place), caller.id);
+        debug_assert!(!is_counted || self.entering.is_none(), "a later one could get ahead");
+        debug_assert!(!is_counted || self.attempts < self.width.attempts());
         self.places.push(Place::new(place, caller, is_counted));
         if is_counted {
             self.attempts += 1;
@@ -521,14 +528,15 @@ impl<O: Owner> Callers<O> {
         id
     }
 
-    /// Grants a place to a caller, and lets others of the same owner share that. If they queued before the owner had it, as two
-    /// calls of one task may, they would wait for themselves.
+    /// Grants a place to a caller, and lets others of the same owner share that.
     fn grant(&mut self, place: PlaceId, caller: &Caller<O>, is_kept: bool) {
         let Caller { id, call } = caller;
         let (owner, is_bound) = (call.owner, call.is_bound());
         let turn = self.add_turn(place, owner, is_bound);
+        // The shell makes the grant before anybody is told of it.
         self.actions.push_back(Action::Grant { turn, place, owner, is_bound, is_kept });
         self.answer(*id, Answer::Held(turn));
+        // Those that queued before their owner had it, as two calls of one task may, would wait for themselves.
         let shares = |other: &Call<O>| call.is_reentrant && other.is_reentrant && other.owner == owner;
         if !self.waiting.iter().any(|other| shares(&other.call)) {
             return;
@@ -559,6 +567,7 @@ impl<O: Owner> Callers<O> {
 
     /// Makes the shell delete its nodes.
     fn give_up(&mut self, place: PlaceId) {
+        // Once: the deletion may be under way.
         if let Some(place) = self.place_mut(place).filter(|place| place.stage != Stage::Leaving) {
             place.stage = Stage::Leaving;
             let place = place.id;

@@ -7,6 +7,14 @@
 //!
 //! One machine serves all kinds that have a queue. An attempt has one or more claims, and a mutex is a set of one.
 //!
+//! The usual way, as the functions come one after the other:
+//!
+//! ```text
+//!  free      entry ---- created, listed ----> entered, on_listings, proceed, grant, granted
+//!  held      the same up to proceed ---- Watch ----> watched ---- deleted ----> our_turn, proceed, grant, granted
+//!  released  handle_end, clean_up, departure ---- deleted ----> departed, on_deleted
+//! ```
+//!
 //! * `enter`: how an attempt gets its nodes, and finds them again
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
 //! * `examine`: how it finds out whether an unknown child is a contender
@@ -186,6 +194,7 @@ impl Contender {
     /// Called after clearing and after leaving. The next step enters again, unless the caller is gone.
     fn on_deleted(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
         if outcomes.iter().all(is_deleted) {
+            // This is forgotten with the nodes.
             let used_up = self.used_up;
             self.forget();
             self.go(used_up.map_or(Step::Enter, Step::Renew));
@@ -194,9 +203,10 @@ impl Contender {
         }
     }
 
-    /// Deletes again what has not been deleted. If a deletion was refused, the driver closes the session. An attempt
-    /// that has not been granted yet then fails: the same might happen to it in the next session.
+    /// Deletes again what has not been deleted.
     fn delete_again(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
+        // If a deletion was refused, the driver closes the session. An attempt that has not been granted yet then fails: the
+        // same might happen to it in the next session.
         let refused = outcomes.iter().find_map(Outcome::refusal);
         if let Some(refusal) = refused.filter(|_| !self.flow.answered) {
             self.fail(refusal.clone());
@@ -204,21 +214,21 @@ impl Contender {
         self.retry(step, now);
     }
 
-    /// Queues again, because a node of ours is gone for good. Deletes our other nodes first: being behind others in
-    /// one queue and ahead of them in another makes everybody wait for ever.
+    /// Queues again, because a node of ours is gone for good.
     fn enter_again(&mut self) {
         if self.queue.is_gone() && self.permits.is_gone() {
             self.forget();
             self.go(Step::Enter);
         } else {
+            // Behind others in one queue and ahead of them in another, we would make everybody wait for ever.
             self.go(Step::Clear);
         }
     }
 
-    /// Forgets our nodes, because none exists or will exist. New nodes get other names: numbers begin again if the
-    /// directory was deleted, and a contender that watched a deleted node must not find a node of that name behind
-    /// its own.
+    /// Forgets our nodes, because none exists or will exist.
     fn forget(&mut self) {
+        // New nodes get other names: numbers begin again if the directory was deleted, and a contender that watched a deleted
+        // node must not find a node of that name behind its own.
         self.mark_with(self.flow.mark.next());
     }
 
@@ -226,6 +236,7 @@ impl Contender {
         self.flow.mark = uuid;
         self.queue = Nodes::of_queues(&self.claims, uuid, self.flow.session);
         self.permits = Nodes::of_permits(&self.claims, uuid, self.flow.session);
+        // What was known was about nodes with another mark.
         self.turns.clear();
         self.counted.clear();
         self.ignored.clear();
@@ -234,6 +245,7 @@ impl Contender {
 
     /// Chooses what is left to do after the caller has gone.
     fn clean_up(&mut self) {
+        // What may exist is looked for first: nobody can delete it without its name.
         self.flow.state = if self.queue.is_create_in_doubt() {
             State::Ready(Step::Recover(Phase::Queue))
         } else if self.permits.is_create_in_doubt() {
@@ -279,6 +291,7 @@ impl Machine for Contender {
             Step::Notice => self.noticing(),
             Step::Clear | Step::Leave => self.departure(&step),
         };
+        // From here on they may exist, even if no reply ever comes.
         match step {
             Step::Enter => self.queue.begin_creation(),
             Step::Take => self.permits.begin_creation(),
@@ -290,6 +303,7 @@ impl Machine for Contender {
 
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: Uuid) {
         if self.flow.state == State::Idle {
+            // The session first: it may be a part of the names.
             self.flow.session = session;
             self.flow.readiness.set_heartbeat(heartbeat);
             self.mark_with(uuid);
@@ -338,6 +352,7 @@ impl Machine for Contender {
         let State::InFlight(step) = &self.flow.state else { return };
         let step = step.clone();
         if outcomes.contains(&Outcome::SessionOver) {
+            // Then it does not matter what else was done: it is gone with the session.
             return self.handle_session_over();
         }
         let mut rest = outcomes.into_iter();

@@ -1,8 +1,8 @@
 //! The frame of an attempt: where it is, how it goes on, and what is left to do when nobody wants it any more.
 //!
 //! Attempts with a queue and without differ in their nodes, and in what each step sends. What follows from a lost reply, a
-//! refusal, or a caller that goes away is the same, and must be: each was once a leak of its own. A trait would need every
-//! method of [`Machine`](crate::drive::Machine) once more, to hand it on. So the methods are written by two macros.
+//! refusal, or a caller that goes away is the same. A trait would need every method of [`Machine`](crate::drive::Machine) once
+//! more, to hand it on. So the methods are written by two macros.
 
 use crate::Moment;
 use crate::name::Uuid;
@@ -66,6 +66,7 @@ impl<Step> Flow<Step> {
     }
 
     pub(crate) fn grant(&mut self, verdict: Verdict) {
+        debug_assert!(!self.answered, "a caller has one answer");
         (self.verdict, self.answered) = (Some(verdict), true);
         self.failures.clear();
         self.readiness.clear();
@@ -108,6 +109,7 @@ macro_rules! steps {
         }
 
         fn fail(&mut self, refusal: Refusal) {
+            // After a grant there is nobody to tell: the holder learns of a loss from its session.
             if self.flow.wanted && !self.flow.answered {
                 self.flow.verdict = Some(Verdict::Failed(refusal));
                 self.flow.answered = true;
@@ -132,6 +134,7 @@ macro_rules! steps {
 
         /// Forgets the session, whose nodes are gone.
         fn leave_session(&mut self) {
+            // What failed in it says nothing of the next one.
             self.flow.failures.clear();
             let is_unanswered = self.flow.wanted && !self.flow.answered;
             self.flow.state = if is_unanswered { State::Idle } else { State::Gone };

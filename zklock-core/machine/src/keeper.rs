@@ -287,6 +287,7 @@ impl Keeper {
 
     /// An attempt no longer waits for a late answer.
     pub fn handle_awaited(&mut self) {
+        debug_assert!(self.awaiting > 0, "each wait ends once");
         self.awaiting = self.awaiting.saturating_sub(1);
     }
 
@@ -298,6 +299,7 @@ impl Keeper {
     /// A server has granted the session again, with this timeout, as it was asked for at `sent`. If that is less than half of
     /// what another server granted, all holds are lost: the servers may end the session sooner than their leases do.
     pub fn handle_granted(&mut self, sent: Moment, timeout: Duration, now: Moment) {
+        // Before the lease is cut: what was promised to the holders is read from it.
         if self.lease.is_too_short(timeout) {
             self.lose_all(LossReason::LeaseLapsed);
         }
@@ -347,6 +349,7 @@ impl Keeper {
 
     /// Returns a hold that is lost, and why. It is no longer registered.
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
+        // First, because a hold that has its lease again is not lost.
         self.lapses.look(&self.lease, &mut self.holds, now);
         let (ends, told_within) = (self.has_heartbeat, self.told_within());
         let is_due = |(lapsed, _): &(Moment, HoldId)| ends && now >= *lapsed + told_within;
@@ -362,6 +365,7 @@ impl Keeper {
         if !self.may_beat(is_connected) || now < due {
             return None;
         }
+        debug_assert!(self.under_way.last().is_none_or(|last| *last < now), "a beat is known by its time");
         self.under_way.insert(now);
         self.awaited = self.awaited.max(now);
         Some(self.proof_of(&self.most_urgent(now), now, true))
@@ -407,8 +411,7 @@ impl Keeper {
         Some(due.max(self.earliest).max(self.next_to_others()))
     }
 
-    /// Returns when the beat after a write that was sent at `sent` is due: sooner than holders must learn of a loss, because
-    /// timers are late, and sooner still while the lease is short.
+    /// Returns when the beat after a write that was sent at `sent` is due.
     fn beat_after(&self, sent: Moment) -> Moment {
         let timeout = self.lease.timeout();
         let seldom = times::SELDOM.of(timeout);
@@ -418,14 +421,16 @@ impl Keeper {
             late if late <= times::SLOW.of(timeout) => seldom,
             _ => times::BEAT.of(timeout),
         };
+        // Holders must learn of a loss in time, and timers are late.
         let usual = rarest.min(times::SOONER.of(self.told_within()));
+        // While the lease is short, the beat comes sooner still.
         let reserve = if usual > seldom { times::RESERVE_IF_RARE } else { times::RESERVE };
         let soon = self.lease.until().before(reserve.of(timeout)).since(sent);
         sent + soon.clamp(times::CLOSE.of(timeout), usual)
     }
 
-    /// A quick answer does not show that the next one will be quick, too.
     fn note_late(&mut self, late: Duration, now: Moment) {
+        // A quick answer does not show that the next one will be quick, too.
         if late >= self.late || now.since(self.late_at) >= self.lease.timeout() {
             (self.late, self.late_at) = (late, now);
         }
@@ -446,9 +451,7 @@ impl Keeper {
     }
 
     /// The holds that were proven longest ago come first: as many as fit into one request, or a few if the others can be
-    /// watched, but always the first. A hold that is too large to fit with others becomes the first as soon as the others
-    /// are proven, and so has its turn too. Some watched holds are named all the same, in turn, because we never rely on
-    /// silence for ever.
+    /// watched.
     fn most_urgent(&self, now: Moment) -> Vec<HoldId> {
         let few = self.watching.named_at_most.max(1);
         // Many new holds are watched one flight after the other. Those that wait too long for that are named.
@@ -461,10 +464,12 @@ impl Keeper {
             let is_first = bytes == 0;
             let nodes = self.holds.get(hold).map_or(&[][..], |record| &record.nodes);
             bytes += nodes.iter().map(|node| node.path.len() + CHECK_BYTES).sum::<usize>();
+            // One that is too large to fit with others becomes the first as soon as these are proven.
             is_first || bytes <= BYTES_AT_MOST
         };
         let mut holds: Vec<_> = self.named.iter().filter(fits).take(at_most).map(|(_, hold)| *hold).collect();
-        // Usually all of those few are named, and there would be no room.
+        // Some watched holds are named all the same, in turn, because we never rely on silence for ever. Usually all of those
+        // few are named, and there would be no room.
         let room = few.saturating_sub(holds.len()).max(few / 4);
         holds.extend(self.watched.iter().take(room).map(|(_, hold)| *hold));
         if holds.is_empty() { self.holds.keys().next().copied().into_iter().collect() } else { holds }
@@ -488,6 +493,7 @@ impl Keeper {
     }
 
     fn renew(&mut self, proof: &Proof, now: Moment) {
+        // The lease first: it decides which holds have one, and so which of them need this proof.
         self.lease.acknowledge(proof.sent, now);
         self.lapses.look(&self.lease, &mut self.holds, now);
         if proof.is_beat {
@@ -531,6 +537,7 @@ impl Keeper {
     }
 
     fn lose(&mut self, hold: HoldId, reason: LossReason) {
+        // While its share of the lease is still known.
         self.note_promise(hold);
         if self.remove(hold) {
             self.lost.push_back((hold, reason));
@@ -553,6 +560,7 @@ impl Keeper {
         }
         self.named.remove(&(record.proven, hold));
         self.watched.remove(&(record.proven, hold));
+        debug_assert!(self.named.len() + self.watched.len() <= self.holds.len(), "each is proven in one way");
         self.lapses.remove(hold, &record);
         true
     }

@@ -173,6 +173,7 @@ impl Lease {
     /// This counts only after a write that is sent later has been acknowledged. If the timeout [is too
     /// short](Self::is_too_short), what was claimed before is cut, and its holders must learn that at once.
     pub fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
+        debug_assert!(sent >= self.opened, "writes of an earlier connection would count again");
         if timeout < self.timeout {
             if self.is_too_short(timeout) {
                 self.claimed = self.claimed.min((sent + timeout).before(times::CLOCKS.of(timeout)));
@@ -189,12 +190,15 @@ impl Lease {
     /// Take `sent` before the request is passed to anything that could delay it. A write that was sent on
     /// an earlier connection proves nothing.
     pub fn acknowledge(&mut self, sent: Moment, now: Moment) {
+        debug_assert!(sent <= now);
         if sent < self.opened {
             return;
         }
+        // Before more is claimed: no hold from before the gap has a share in that.
         if now >= self.claimed {
             self.gaps += 1;
         }
+        // It lived when it was asked for, and so for one timeout from then.
         let mut proven = self.opened + self.timeout;
         let ping = times::PING.of(self.timeout);
         if let Some(before) = self.latest_acknowledged_by(sent, Duration::ZERO) {
@@ -221,8 +225,8 @@ impl Lease {
         self.writes.iter().filter(in_time).map(|write| write.sent).max()
     }
 
-    /// An older write in place of a newer one proves less, never more. So not all are kept.
     fn remember(&mut self, write: Write) {
+        // An older write in place of a newer one proves less, never more. So not all are kept.
         let apart = times::REMEMBERED.of(self.timeout);
         let crowded = self.writes.back().is_some_and(|last| write.sent < last.sent + apart);
         if !crowded {

@@ -145,6 +145,7 @@ impl Marks {
     pub fn end_listing(&mut self, listing: Listing) {
         self.under_way.remove(&listing);
         let oldest = self.under_way.first().map_or(u64::MAX, |listing| listing.0);
+        // Those that had ended before the oldest began are in no listing that is still to come.
         while self.ended.front().is_some_and(|(listings, _)| *listings <= oldest) {
             self.ended.pop_front();
         }

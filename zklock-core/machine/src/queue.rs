@@ -60,6 +60,7 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     };
     let rivals = || rivals(&names, own, claim);
     let ahead = || ahead(&names, &me, claim);
+    // Wherever they stand: who does not see us may hold with any number.
     if claim.foreign == Foreign::Refuse {
         if let Some(stranger) = rivals().find(|name| !name.scheme.sees(claim.scheme)) {
             return Standing::Foreign { name: stranger.text };

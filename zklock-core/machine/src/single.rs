@@ -131,8 +131,9 @@ impl Single {
         std::iter::once(self.path()).chain(self.companion()).collect()
     }
 
-    /// Takes a new mark for a creation. Nodes with an earlier mark are gone, and must not be mistaken for the new ones.
+    /// Takes a new mark for a creation.
     fn renew_mark(&mut self) {
+        // Nodes with an earlier mark are gone, and must not be mistaken for the new ones.
         if self.is_marked {
             self.flow.mark = self.flow.mark.next();
         }
@@ -198,8 +199,9 @@ impl Single {
         if self.flow.readiness.is_there(self.proven, now) { self.granted() } else { self.go(Step::Check) }
     }
 
-    /// Handles the outcome of a check. Any node of this path passes it, so the node was also inspected.
+    /// Handles the outcome of a check.
     fn checked(&mut self, checked: Outcome, inspected: Outcome, sent: Moment, now: Now) {
+        // Any node of this path passes it, so the node was also inspected.
         let outcome = match (checked, inspected) {
             (Outcome::Done, found @ Outcome::Found(_)) => {
                 let is_ours = self.origin.is_some_and(|origin| stands_for(origin, &found));
@@ -228,6 +230,7 @@ impl Single {
     }
 
     fn granted(&mut self) {
+        debug_assert!(!self.in_doubt, "they are known to be ours");
         let (true, Some(origin), Some(proven)) = (self.flow.wanted, self.origin, self.proven) else {
             return self.clean_up();
         };
@@ -351,6 +354,7 @@ impl Machine for Single {
     fn handle_replies(&mut self, outcomes: Vec<Outcome>, sent: Moment, now: Now) {
         let State::InFlight(step) = self.flow.state else { return };
         if outcomes.contains(&Outcome::SessionOver) {
+            // Then it does not matter what else was done: it is gone with the session.
             return self.handle_session_over();
         }
         let mut outcomes = outcomes.into_iter();

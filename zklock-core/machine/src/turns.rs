@@ -107,6 +107,7 @@ impl Turns {
     pub fn take(&mut self) -> bool {
         let may_take = self.may_take();
         if may_take {
+            debug_assert!(self.is_shared || self.holders == 0, "one has it at a time");
             self.holders += 1;
             self.left = self.left.map(|left| left - 1);
             self.idle = None;
@@ -117,6 +118,7 @@ impl Turns {
     /// A holder releases it. Returns whether the node must be given up. If not, and a caller of the process `awaits` it,
     /// that one takes it next.
     pub fn give_back(&mut self, awaits: bool, now: Moment) -> bool {
+        debug_assert!(self.holders > 0, "somebody has it");
         self.holders = self.holders.saturating_sub(1);
         if self.holders == 0 && !self.is_over {
             let stays = !self.is_spent() && (awaits || self.may_linger());

@@ -117,14 +117,14 @@ impl<O: Owner> Callers<O> {
         if is_held { ReleaseOutcome::Released } else { ReleaseOutcome::Lost }
     }
 
-    /// Makes this the last turn of its place, which is deleted when the turn ends; `false` if it has ended. The next writer of
-    /// this process must not take over a writer's node while its reader is beside it.
+    /// Makes this the last turn of its place, which is deleted when the turn ends; `false` if it has ended.
     pub fn end_passing(&mut self, turn: TurnId) -> bool {
         let Ok(at) = self.turns.binary_search_by_key(&turn, |turn| turn.id) else { return false };
         let Turn { place, holds, .. } = self.turns[at];
         if holds == 0 {
             return false;
         }
+        // The next writer of this process must not take over a writer's node while its reader is beside it.
         if let Some(place) = self.place_mut(place) {
             place.end_turns();
         }
@@ -184,6 +184,7 @@ impl<O: Owner> Callers<O> {
         }
         self.leave_untaken();
         let is_wanted = !self.waiting.is_empty() || self.kept_turns().is_some_and(Turns::is_wanted);
+        // Told last: by now it is known who still waits.
         self.set_wanted(kept, is_wanted);
     }
 
@@ -236,6 +237,7 @@ impl<O: Owner> Callers<O> {
         let is_latest = self.kept == Some(id);
         let Some(place) = self.place_mut(id) else { return false };
         let Some(turns) = &mut place.kept else { return false };
+        // Ended before it is given back, so that nobody takes it.
         if !is_held || !is_latest || is_unsettled {
             turns.handle_end();
         }

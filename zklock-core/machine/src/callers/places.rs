@@ -23,6 +23,8 @@ impl<O: Owner> Callers<O> {
             // and it would need a watch. Created right behind the deletion, it is the first in the queue at once.
             self.holds_back = (self.was_brief && !is_kept).then(|| now + BRIEF);
         }
+        // The one that it was entered for comes first, then those who can have it after that or beside it. Only those who are
+        // left need another node.
         self.grant(id, &caller, is_kept);
         if is_kept {
             self.kept = Some(id);
@@ -123,6 +125,8 @@ impl<O: Owner> Callers<O> {
             self.kept = None;
             self.checking = Checking::default();
         }
+        debug_assert_eq!(self.attempts, self.places.iter().filter(|place| place.is_counted).count());
+        // A turn with holds stays, so that its owner enters no inner section on another node.
         let over = |turn: &Turn<O>| turn.place == id && turn.holds == 0;
         let ended = self.turns.iter().filter(|turn| over(turn)).map(|turn| Action::Over { turn: turn.id });
         self.actions.extend(ended);

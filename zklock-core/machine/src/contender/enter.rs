@@ -8,11 +8,7 @@ use crate::name::Name;
 use crate::protocol::{Node, Now, Operation, Outcome, Refusal};
 
 impl Contender {
-    /// Creates and lists in one flight. The listing is taken after the creation, so it contains every node that can ever
-    /// be before ours, and one round trip decides a free lock.
-    ///
-    /// One transaction joins all the queues. So of any two attempts, the same one is first in all the queues that they
-    /// share, and no two of them wait for each other.
+    /// Creates and lists in one flight.
     pub(super) fn entry(&self) -> Vec<Operation> {
         let first = &self.queue.slots[0];
         let create = match &self.claims[..] {
@@ -26,8 +22,12 @@ impl Contender {
                     data: first.data.clone(),
                 }
             }
+            // One transaction joins all the queues. So of any two attempts, the same one is first in all the queues that they
+            // share, and no two of them wait for each other.
             _ => self.queue.creation(),
         };
+        // The listing is taken after the creation, so it contains every node that can ever be before ours, and one round trip
+        // decides a free lock.
         std::iter::once(create).chain(self.listings()).collect()
     }
 
@@ -64,6 +64,7 @@ impl Contender {
                     None => self.go(Step::CreateParents(Phase::Queue)),
                 }
             }
+            // Nothing was created, so nothing has to be found or deleted.
             Outcome::Refused(refusal) => {
                 self.queue.forget();
                 self.fail(refusal);
@@ -86,10 +87,10 @@ impl Contender {
         self.nodes(phase).directories().into_iter().map(create).collect()
     }
 
-    /// Lists behind a barrier. Without it, a server that lags behind, or no longer leads, might not show a node that
-    /// exists.
+    /// Lists behind a barrier.
     pub(super) fn recovery(&self, phase: Phase) -> Vec<Operation> {
         let directories = self.nodes(phase).directories();
+        // Without it, a server that lags behind, or no longer leads, might not show a node that exists.
         let barrier =
             directories.first().map(|directory| Operation::Barrier { directory: directory.clone() });
         barrier.into_iter().chain(self.nodes(phase).search()).collect()
@@ -105,6 +106,7 @@ impl Contender {
                 Outcome::Children(children) => children,
                 Outcome::NoNode => Vec::new(),
                 Outcome::Refused(refusal) => {
+                    // Nodes may exist all the same, so that is not the end of it.
                     self.fail(refusal);
                     return self.retry(Step::Recover(phase), now);
                 }
@@ -132,6 +134,7 @@ impl Contender {
         let mut flight: Vec<Operation> = Vec::new();
         flight.extend(nodes.slots.iter().filter_map(|slot| Some(Operation::Inspect { path: slot.path()? })));
         flight.extend(nodes.surplus().iter().map(|path| Operation::Delete { path: path.clone() }));
+        // Behind the deletions: one of our own must not be in our way.
         if phase == Phase::Queue {
             flight.extend(self.listings());
         }

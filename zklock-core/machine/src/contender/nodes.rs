@@ -118,11 +118,13 @@ impl Nodes {
 
     /// Notes that the creation is about to be sent.
     pub(super) fn begin_creation(&mut self) {
+        debug_assert!(self.is_gone(), "none may exist when others are created");
         self.create_in_doubt = true;
     }
 
     /// Records that all have been created by a write that was sent at `sent`.
     pub(super) fn fill(&mut self, nodes: Vec<Node>, sent: Moment) {
+        debug_assert_eq!(self.slots.len(), nodes.len());
         self.create_in_doubt = false;
         for (slot, node) in self.slots.iter_mut().zip(nodes) {
             slot.node = Some(node);
@@ -224,6 +226,7 @@ impl NodeSlot {
     fn own_among<'a>(&self, children: &'a [String]) -> Vec<&'a str> {
         let numbered = |child: &'a String| Some((self.number_in(child)?, child.as_str()));
         let mut own: Vec<_> = children.iter().filter_map(numbered).collect();
+        // A creation that was sent again may have been done twice.
         own.sort_by(|(one, _), (other, _)| one.compare(*other));
         own.into_iter().map(|(_, name)| name).collect()
     }

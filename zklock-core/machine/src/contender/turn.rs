@@ -12,6 +12,7 @@ use std::sync::Arc;
 impl Contender {
     /// Handles the listings of all queues, in the order of the claims.
     pub(super) fn on_listings(&mut self, listed: Vec<Outcome>, now: Now) {
+        // Before anything is decided by a number that another contender may have, too.
         if self.gives_up_a_number() {
             return;
         }
@@ -87,12 +88,14 @@ impl Contender {
                 Turn::Unknown | Turn::Holds => Step::Look(claim),
             });
         }
+        // Permits come last: while we wait elsewhere, others could use them.
         if self.permits.slots.is_empty() {
             return self.grant(now);
         }
         if !self.permits.is_there() {
             return self.go(Step::Take);
         }
+        // To have created them is not to have them. What is counted after that decides.
         let uncounted =
             |claim: &usize| self.claims[*claim].permits.is_some() && !self.counted.contains(claim);
         match (0..self.claims.len()).find(uncounted) {
@@ -101,9 +104,10 @@ impl Contender {
         }
     }
 
-    /// Whether we wait for a holder. Nobody holds in the queue of a semaphore: a contender before us there is about to
-    /// take permits, and may leave enough of them.
+    /// Whether we wait for a holder.
     fn waits_for_holders(&self) -> bool {
+        // Nobody holds in the queue of a semaphore: a contender before us there is about to take permits, and may leave enough
+        // of them.
         let mut turns = self.turns.iter().zip(&self.claims);
         turns.any(|(turn, claim)| matches!(turn, Turn::Waits { .. }) && claim.permits.is_none())
     }
@@ -119,8 +123,9 @@ impl Contender {
         }
     }
 
-    /// Like the count, but without a watch on the permits: a contender that is not at the head takes none.
+    /// Like the count, but for a contender that is not at the head.
     pub(super) fn peek(&self, claim: usize) -> Vec<Operation> {
+        // It takes no permits, so it need not learn of any.
         let unwatched = |operation| match operation {
             Operation::ListAndWatch { directory } => Operation::List { directory },
             operation => operation,
@@ -188,6 +193,7 @@ impl Contender {
         }
         self.flow.failures.clear();
         match &self.turns[claim] {
+            // Otherwise the watch is on a node that no longer matters.
             Turn::Waits { nearest, second: None, alone } if nearest == watched => {
                 self.watched(claim, *alone, watch, now);
             }
@@ -214,15 +220,15 @@ impl Contender {
         }
     }
 
-    /// Creates the permits, and counts those of the first semaphore in the same flight. The flight also checks the place
-    /// in the queue: if an operator had already deleted it, two contenders could be at the head, and each would wait for
-    /// the permits of the other.
+    /// Creates the permits, and counts those of the first semaphore in the same flight.
     ///
     /// Only the head of the queue does this. If contenders behind it created permits too, each would count those of the
     /// others, and none could ever be granted.
     pub(super) fn taking(&self) -> Vec<Operation> {
         let mut flight = vec![self.permits.creation()];
         if let Some(slot) = self.permits.slots.first() {
+            // That also checks the place in the queue: if an operator had already deleted it, two contenders could be at the
+            // head, and each would wait for the permits of the other.
             flight.extend(self.count(slot.claim));
         }
         flight
@@ -244,6 +250,7 @@ impl Contender {
                 let claim = self.permits.slots[0].claim;
                 if known { self.counted(claim, counted, now) } else { self.go(Step::Adopt(Phase::Permits)) }
             }
+            // One transaction creates all or none.
             Outcome::NoNode => {
                 self.permits.forget();
                 self.go(Step::CreateParents(Phase::Permits));
@@ -267,6 +274,7 @@ impl Contender {
     pub(super) fn count(&self, claim: usize) -> Vec<Operation> {
         let place = self.queue.slots[claim].path().unwrap_or_default();
         let strangers = self.path_for_strangers(claim).map(|directory| Operation::List { directory });
+        // The place last: if it is there now, it was there when the permits were listed.
         strangers
             .into_iter()
             .chain(self.count_of(claim))
@@ -296,6 +304,7 @@ impl Contender {
             Count::Unknown => return self.retry(Step::Count(claim), now),
         };
         let mut own = self.permits.slots.iter().filter(|slot| slot.claim == claim);
+        // An operator has deleted one.
         if !own.all(|slot| taken.iter().any(|child| child == slot.name())) {
             return self.enter_again();
         }
@@ -335,6 +344,7 @@ impl Contender {
     pub(super) fn checked(&mut self, checked: Outcome, sent: Moment, now: Now) {
         match checked {
             Outcome::Done => {
+                // As of the sending: nobody knows how much later the quorum committed it.
                 self.queue.prove(sent);
                 self.permits.prove(sent);
                 self.flow.failures.clear();
@@ -357,6 +367,8 @@ impl Contender {
 
     fn granted(&mut self) {
         let origin = self.queue.slots[0].origin();
+        debug_assert!(self.turns.iter().all(|turn| *turn == Turn::Holds), "it is our turn in each queue");
+        // The caller may have gone while the last check was under way.
         let (true, Some(origin), Some(proven)) = (self.flow.wanted, origin, self.proven()) else {
             return self.clean_up();
         };

@@ -36,6 +36,7 @@ impl Lapses {
     pub(super) fn look(&mut self, lease: &Lease, holds: &mut BTreeMap<HoldId, Record>, now: Moment) {
         let term = lease.term(now);
         if std::mem::replace(&mut self.term, term) == term {
+            // For the others nothing has changed.
             for hold in std::mem::take(&mut self.new) {
                 if let Some(record) = holds.get_mut(&hold) {
                     self.settle(hold, record, lease, now);

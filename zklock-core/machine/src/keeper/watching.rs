@@ -158,6 +158,7 @@ impl Keeper {
     /// From now on, checks name the hold.
     fn name(&mut self, hold: HoldId) {
         if let Some(record) = self.holds.get_mut(&hold) {
+            // Before its time changes, by which it is found.
             self.watched.remove(&(record.proven, hold));
             record.proven = self.watching.proven(record);
             record.proving = Proving::Named;

@@ -41,10 +41,10 @@ impl Single {
         }
     }
 
-    /// Handles the answers about nodes that we may not read. If they are ours, they are deleted, not granted: their token
-    /// is not known.
+    /// Handles the answers about nodes that we may not read.
     pub(super) fn claimed(&mut self, companion: Option<&Outcome>, node: &Outcome, now: Now) {
         match (companion, node) {
+            // They are not granted, because their token is not known.
             (None | Some(Outcome::Done), Outcome::Done) => self.flow.state = State::Ready(self.delete_ours()),
             (Some(Outcome::Done), Outcome::NoNode) => self.delete(Victim::Companion),
             (None, Outcome::NoNode) | (Some(Outcome::NoNode), Outcome::Done | Outcome::NoNode) => {
