@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
-use serde::{Deserialize, Serialize};
 use zklock_core::face::times;
 use zklock_core::{Access, Client, ClientOptions, Credentials, ErrorKind, PassPhrase, Tls};
 
@@ -19,7 +18,7 @@ const SASL: &str = "ZKLOCK_SASL";
 const PASS_PHRASE: &str = "ZKLOCK_PASS_PHRASE";
 
 /// The passwords of a configuration file. The variables of these names override them.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Default)]
 pub(crate) struct Secrets {
     auth: Option<String>,
     sasl: Option<String>,
@@ -55,12 +54,11 @@ impl Secrets {
 
 /// How to reach the ensemble. Passwords are not options, because others see the command line: put USER:PASSWORD into
 /// ZKLOCK_AUTH or ZKLOCK_SASL, or into a file.
-#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
     /// A file with options of the connection [default: ~/.config/zklock.conf, else /etc/zklock.conf]
     #[arg(long, env = "ZKLOCK_CONFIG", value_name = "FILE", global = true)]
-    #[serde(skip)]
     config: Option<PathBuf>,
 
     /// The servers, host:port,host:port; a /chroot may follow
@@ -96,9 +94,6 @@ pub(crate) struct Connection {
     /// Who may use the nodes that zklock creates: open, creator-all, or a list such as
     /// sasl:billing:cdrwa,world:anyone:r
     #[arg(long, env = "ZKLOCK_ACCESS", hide_env_values = true, value_name = "ACCESS", value_parser = access, global = true)]
-    // It is not passed on, because it may contain hashes of passwords. Processes that get the other options from us
-    // create no nodes.
-    #[serde(skip)]
     access: Option<Access>,
 
     /// Connect with TLS, and trust the authorities that the system trusts
@@ -120,14 +115,12 @@ pub(crate) struct Connection {
 
     /// Whether the option names the servers, and not a variable.
     #[arg(skip)]
-    #[serde(skip)]
     names_hosts: bool,
 
     #[arg(skip)]
     secrets: Secrets,
 
     #[arg(skip)]
-    #[serde(skip)]
     pub(crate) source: Source,
 }
 

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use serde::{Deserialize, Serialize};
+use clap::ValueEnum;
 
 /// How `zklock` ends, unless it ends with the exit code of a job.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Exit {
     Done = 0,
     Finding = 1,
@@ -49,13 +49,9 @@ mod tests {
 
     #[test]
     fn every_code_is_in_the_table() {
-        use Exit::{
-            AtMost, Busy, Done, Finding, Lost, NotExecutable, NotFound, Other, Timeout, Unreachable, Usage,
-        };
-        let all =
-            [Done, Finding, Usage, Busy, Timeout, Lost, Unreachable, AtMost, Other, NotExecutable, NotFound];
         let codes: Vec<u8> =
             TABLE.lines().skip(1).filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect();
-        assert_eq!(codes, all.map(|exit| exit as u8));
+        let all: Vec<u8> = Exit::value_variants().iter().map(|exit| *exit as u8).collect();
+        assert_eq!(codes, all);
     }
 }

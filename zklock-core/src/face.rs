@@ -2,6 +2,7 @@
 //! interface.
 
 pub use crate::base::duration::parse_duration;
+pub use crate::base::message::Message;
 pub use crate::base::sockets::above_streams;
 pub use crate::connect::options::hosts_from_env;
 pub use crate::hold::{loss::Loss, wanted::Wanted};

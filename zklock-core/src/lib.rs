@@ -122,7 +122,7 @@
 //            lock_figures                               what is counted of the locks of one name
 //            lock_stats tally
 //            histogram attempts outcome
-//            clock duration error failure owner parts platform sockets sync wait
+//            clock duration error failure message owner platform sockets sync wait
 // ```
 
 #![forbid(unsafe_code)]

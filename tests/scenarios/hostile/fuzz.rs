@@ -9,6 +9,7 @@ use crate::support::soon;
 use ground::Dice;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use zklock_core::face::Message;
 use zklock_core::{Client, ClientOptions, Credentials, ErrorKind, Tls, check_lock_path};
 use zklock_machine::claim::{Claim, Foreign};
 use zklock_machine::name::{Name, Scheme, Sequence};
@@ -162,6 +163,31 @@ fn pem_and_passwords() {
         assert!(!said.contains("correct") && !said.contains("horse"), "{said}");
     });
     std::fs::remove_file(&file).unwrap();
+}
+
+/// What one process of ours says to another arrives as it was said. Anything else is refused.
+#[test]
+fn messages() {
+    const ALPHABET: [&str; 10] =
+        [" ", "%", "%0", "\n", "\u{0}", "é", "-file ", " hosts ", " key ", "digest "];
+    let options = ClientOptions::new("zk1:2181/apps").unwrap();
+    let options = options.credentials(Credentials::digest("user", "correct horse").unwrap());
+    again_and_again("messages", 20_000, |seed| {
+        let dice = &mut Dice::new(seed);
+        let bytes: Vec<u8> = (0..dice.below(40)).map(|_| dice.throw() as u8).collect();
+        let said = options.pass_on(Message::new("options").bytes("any", &bytes));
+        let line = String::from_utf8(said.to_line()).unwrap();
+        let mut received = [line.as_bytes(), b"leave"].concat();
+        assert_eq!(Message::take(&mut received).unwrap(), Some(said));
+        assert!(matches!(Message::take(&mut received), Ok(None)) && received == b"leave");
+        let mut received = mutated(dice, &line, &ALPHABET).into_bytes();
+        while let Ok(Some(message)) = Message::take(&mut received) {
+            assert_eq!(Message::take(&mut message.to_line()).unwrap().as_ref(), Some(&message));
+            assert_eq!(format!("{message:?}"), "Message", "it may tell a password");
+            let problem = ClientOptions::passed_on(&message).err().map(|error| error.kind());
+            assert!(matches!(problem, None | Some(ErrorKind::InvalidInput)), "{problem:?}");
+        }
+    });
 }
 
 fn text(bytes: &[u8]) -> Vec<u8> {

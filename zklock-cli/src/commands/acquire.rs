@@ -11,11 +11,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rustix::process::{Pid, Signal, setsid};
-use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
+use zklock_core::face::Message;
 
 use crate::commands::choice::Choice;
 use crate::connect::Connection;
@@ -57,20 +57,6 @@ pub(crate) struct Acquire {
     on_lost_signal: Option<Signal>,
 }
 
-/// The keeper's report to `zklock acquire`.
-#[derive(Serialize, Deserialize)]
-enum Report {
-    /// The lock is held. The shell should evaluate this.
-    Held(String),
-    Failed(Exit, String),
-}
-
-impl Report {
-    fn of(failure: &Failure) -> Self {
-        Self::Failed(failure.exit(), failure.to_string())
-    }
-}
-
 impl Acquire {
     /// Starts the keeper, and prints what the shell should evaluate.
     pub(crate) async fn execute(&self, words: &[OsString], signals: &Signals) -> Result<ExitCode, Failure> {
@@ -100,17 +86,21 @@ impl Acquire {
             .spawn()?;
         ours.set_nonblocking(true)?;
         let mut keeper = BufReader::new(UnixStream::from_std(ours)?);
-        let mut line = String::new();
+        let mut received = Vec::new();
         tokio::select! {
-            read = keeper.read_line(&mut line) => { read?; }
+            read = keeper.read_until(b'\n', &mut received) => { read?; }
             signal = signals.end() => {
                 let code = 128 + signal? as u8;
                 fail(code);
                 return Ok(code.into());
             }
         }
-        match serde_json::from_str(&line) {
-            Ok(Report::Held(text)) => {
+        let report = Message::take(&mut received)?
+            .ok_or_else(|| Failure::new(Exit::Other, "the process that is to hold the lock was ended"))?;
+        match report.kind() {
+            // The shell should evaluate this.
+            "held" => {
+                let text: String = report.need("text")?;
                 // A shell that starts a pipeline has both ends of each pipe for a moment.
                 shell::find(self.pid)?;
                 print(&text).map_err(|_| {
@@ -123,12 +113,13 @@ impl Acquire {
                 keeper.write_all(b"\n").await?;
                 Ok(Exit::Done.into())
             }
-            Ok(Report::Failed(exit, message)) => {
-                let code = self.choice.conflict(Failure::new(exit, message))?;
+            _ => {
+                let (code, why): (u8, String) = (report.need("code")?, report.need("why")?);
+                let exit = Exit::value_variants().iter().find(|exit| **exit as u8 == code);
+                let code = self.choice.conflict(Failure::new(*exit.unwrap_or(&Exit::Other), why))?;
                 fail(code);
                 Ok(code.into())
             }
-            Err(_) => Err(Failure::new(Exit::Other, "the process that is to hold the lock was ended")),
         }
     }
 

@@ -212,7 +212,7 @@ fn session_timeout(client: &Client, asked: Option<Duration>) -> Vec<Finding> {
 /// job that gets TERM may take all the time that it can be given.
 fn without_servers(timeout: Duration) -> Finding {
     let hold = longest(timeout).saturating_sub(times::BEAT.of(timeout));
-    let job = hold.saturating_sub(Limits::new(Duration::MAX, timeout).least_lease());
+    let job = hold.saturating_sub(Limits { grace: Duration::MAX, session_timeout: timeout }.least_lease());
     let (hold, job) = (duration::short(hold), duration::short(job));
     Finding::good(
         "session",

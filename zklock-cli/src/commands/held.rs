@@ -2,13 +2,14 @@
 
 use clap::Args;
 use serde_json::json;
+use std::time::Duration;
 
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::processes::clock::Moment;
-use crate::processes::questions::{HOLD, Question, ask};
+use crate::processes::questions::{HOLD, ask};
 
 /// Say whether `zklock acquire` still holds its lock, and for how long that is certain
 ///
@@ -27,9 +28,10 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) fn execute(&self) -> Result<(), Failure> {
-        let answer = ask(self.hold.as_deref(), Question::Held)?;
-        let (lock, token, node) = (answer.lock, answer.token, answer.node);
-        let valid_for = answer.valid_until.since(Moment::now());
+        let answer = ask(self.hold.as_deref(), "held", Duration::from_secs(30))?;
+        let (lock, node): (String, String) = (answer.need("lock")?, answer.need("node")?);
+        let token: u64 = answer.need("token")?;
+        let valid_for = Moment::at(answer.need_time("valid-until")?).since(Moment::now());
         if valid_for.is_zero() {
             return Err(Failure::new(
                 Exit::Lost,

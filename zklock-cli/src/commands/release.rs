@@ -1,9 +1,11 @@
 //! `zklock release`: the end of what `zklock acquire` holds.
 
+use std::time::Duration;
+
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::processes::questions::{HOLD, Question, ask};
+use crate::processes::questions::{HOLD, ask};
 
 /// Release what `zklock acquire` holds
 ///
@@ -18,9 +20,10 @@ pub(crate) struct Release {
 
 impl Release {
     pub(crate) fn execute(&self) -> Result<(), Failure> {
-        let answer = ask(self.hold.as_deref(), Question::Release)?;
+        // A release waits for a session timeout at most.
+        let answer = ask(self.hold.as_deref(), "release", Duration::from_secs(300))?;
         // The lock is free when the keeper has closed its session, or at the latest when that times out.
-        if let Some(problem) = answer.unreleased {
+        if let Some(problem) = answer.get::<String>("unreleased")? {
             say!("{problem}");
         }
         Ok(())

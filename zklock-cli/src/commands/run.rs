@@ -25,7 +25,7 @@ use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::processes::clock::Moment;
-use crate::processes::orders::{Cause, Guard, Limits};
+use crate::processes::orders::{Cause, Limits};
 use crate::processes::signals::Signals;
 use metrics::MetricsFile;
 use notify::Notify;
@@ -206,14 +206,13 @@ impl Run {
         on_lost: &mut OnLost<'_>,
     ) -> Result<Outcome, Failure> {
         let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
-        let limits = Limits::new(self.kill_after, session_timeout);
+        let limits = Limits { grace: self.kill_after, session_timeout };
         let not_before = Moment::now().plus(self.at_least);
         // Without it, the lock of a killed process is free when its session times out.
-        let guard = client.session_key().await.ok().map(|key| {
-            let connection = connection.clone();
-            Box::new(Guard { key, session_timeout, connection, not_before })
-        });
-        let guard = guard.filter(|guard| guard.can_be_sent());
+        let guard = match (client.session_key().await, connection.options()) {
+            (Ok(key), Ok(options)) => Some((key, not_before, options)),
+            _ => None,
+        };
         if let Err(error) = lengthen(hold, &limits).await {
             say!("{error}");
             on_lost.start(&error.to_string());

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use serde::{Deserialize, Serialize};
 
 /// A moment on a clock that keeps running while the machine is suspended. The ensemble's clock keeps running too, so a
 /// lease on any other clock would seem to survive the night. All processes of a machine read the same time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Moment(Duration);
 
 impl Moment {
@@ -18,7 +17,6 @@ impl Moment {
         Self(Duration::new(seconds, nanos))
     }
 
-    #[cfg(test)]
     pub(crate) fn at(since_boot: Duration) -> Self {
         Self(since_boot)
     }

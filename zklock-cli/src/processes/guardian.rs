@@ -6,6 +6,7 @@
 //! that proves nothing: it may be stopped or slow, and others may have that end. A pidfd becomes readable when the process
 //! is dead, and not before, and never stands for a later process.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,15 +18,14 @@ use std::time::Duration;
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_type;
-use serde::Deserialize;
-use zklock_core::{ClientOptions, Error, SessionEnd, SessionKey};
+use zklock_core::face::Message;
+use zklock_core::{ClientOptions, SessionEnd, SessionKey};
 
-use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::processes::clock::{Moment, timespec};
-use crate::processes::orders::{Guard, Lines, receive_with_descriptors};
+use crate::processes::orders::receive_with_descriptors;
 
 /// The first word of its command line, by which `main` knows it. It is for programs, so help and completions do not show
 /// it.
@@ -38,23 +38,18 @@ pub(crate) struct Guardian {
     /// The pidfd of the process.
     guarded: OwnedFd,
     key: SessionKey,
-    session_timeout: Duration,
     not_before: Moment,
-    servers: Servers,
-}
-
-/// How to reach the servers.
-enum Servers {
-    /// As a `zklock run` does.
-    Of(Connection),
-    /// As a program does, and within this time.
-    Told(ClientOptions, Duration),
+    /// How to reach the servers. Files are read when that is to be done.
+    options: Message,
 }
 
 impl Guardian {
-    pub(crate) fn new(guarded: OwnedFd, guard: Guard) -> Self {
-        let Guard { key, session_timeout, connection, not_before } = guard;
-        Self { guarded, key, session_timeout, not_before, servers: Servers::Of(connection) }
+    /// Makes a guardian, if the message has a session's key and the options of its client.
+    pub(crate) fn of(guarded: OwnedFd, options: Message) -> Result<Option<Self>, Failure> {
+        let Some(key) = options.get_bytes("key") else { return Ok(None) };
+        let key = SessionKey::from_bytes(key)?;
+        let not_before = Moment::at(options.need_time("not-before")?);
+        Ok(Some(Self { guarded, key, not_before, options }))
     }
 
     pub(crate) fn guarded(&self) -> &OwnedFd {
@@ -93,22 +88,17 @@ impl Guardian {
             Err(failure) => say!(
                 "a process died, and its locks are free when its session {:#x} times out, in {} or a little more: {failure}",
                 self.key.session_id(),
-                duration::short(self.session_timeout)
+                duration::short(self.key.session_timeout())
             ),
         }
     }
 
     /// Ends the session once `--at-least` is over. Until then it keeps the session, which would otherwise time out.
     fn end(&self) -> Result<SessionEnd, Failure> {
-        let (options, patience) = match &self.servers {
-            Servers::Of(connection) => {
-                (&connection.options()?, connection.connect_timeout.unwrap_or(Duration::from_secs(10)))
-            }
-            Servers::Told(options, patience) => (options, *patience),
-        };
+        let options = ClientOptions::passed_on(&self.options)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let early = self.not_before.since(Moment::now());
-        let ended = self.key.end_session_after(early, options, patience.min(self.session_timeout));
+        let ended = self.key.end_session_after(early, &options);
         Ok(runtime.block_on(ended)?)
     }
 }
@@ -118,19 +108,6 @@ pub(crate) fn command() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("zklock-guardian").arg(WORD);
     command
-}
-
-/// A message from a client to its guardian: see zklock-core's `guardian.rs`.
-#[derive(Deserialize)]
-enum Told {
-    /// The pidfd of the client's process comes with it.
-    Watch,
-    /// The present session of the client.
-    Key(Vec<u8>),
-    /// How to reach the servers, and for how many milliseconds to try. Then the client waits for an answer.
-    Connect { options: Vec<u8>, within: u64 },
-    /// The client looks after its session itself.
-    Leave,
 }
 
 /// The `main` of `zklock guardian`.
@@ -163,24 +140,34 @@ pub(crate) fn close_inherited() {
     }
 }
 
-fn watch() -> io::Result<()> {
+fn watch() -> Result<(), Box<dyn Error>> {
     // Only KILL ends it before its client.
     SigSet::all().thread_block()?;
     let _ = rustix::thread::set_name(c"guardian");
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let (mut lines, mut descriptors, mut key, mut servers) = (Lines::default(), Vec::new(), None, None);
+    let (mut received, mut descriptors, mut key, mut options) = (Vec::new(), Vec::new(), None, None);
     loop {
-        while let Some(told) = lines.next() {
-            match told {
-                Told::Watch => {}
-                Told::Key(bytes) => key = SessionKey::from_bytes(&bytes).ok(),
-                Told::Connect { options, within } => {
-                    let options = ClientOptions::from_bytes(&options);
-                    socket.write_all(answer(&options).as_bytes())?;
-                    let Ok(options) = options else { return Ok(()) };
-                    servers = Some(Servers::Told(options, Duration::from_millis(within)));
+        // What zklock-core's `guardian.rs` says.
+        while let Some(said) = Message::take(&mut received)? {
+            match said.kind() {
+                // The pidfd of the client's process comes with it.
+                "watch" => {}
+                "session" => key = said.get_bytes("key").map(SessionKey::from_bytes).transpose()?,
+                "options" => {
+                    let problem = ClientOptions::passed_on(&said).err();
+                    let answer = match &problem {
+                        None => Message::new("watches"),
+                        Some(error) => Message::new("fails").and("why", error),
+                    };
+                    socket.write_all(&answer.to_line())?;
+                    if problem.is_some() {
+                        return Ok(());
+                    }
+                    options = Some(said);
                 }
-                Told::Leave => return Ok(()),
+                // The client looks after its session itself.
+                "leave" => return Ok(()),
+                _ => return Err(Message::strange().into()),
             }
         }
         let mut sources = vec![PollFd::new(&socket, PollFlags::IN)];
@@ -191,25 +178,15 @@ fn watch() -> io::Result<()> {
         };
         // The last message is received, even if the process is dead by now.
         let has_said = !sources[0].revents().is_empty();
-        let mut bytes = [0; 4096];
-        match has_said.then(|| receive_with_descriptors(&socket, &mut bytes, &mut descriptors)) {
-            Some(Ok(received @ 1..)) => lines.push(&bytes[..received]),
+        match has_said.then(|| receive_with_descriptors(&socket, &mut received, &mut descriptors)) {
+            Some(Ok(1..)) => {}
             Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             // The socket is at its end, or the process is dead and others keep its socket open.
             _ => break,
         }
     }
-    if let (Some(guarded), Some(key), Some(servers)) = (descriptors.pop(), key, servers) {
-        let (session_timeout, not_before) = (key.session_timeout(), Moment::now());
-        Guardian { guarded, key, session_timeout, not_before, servers }.end_session();
+    if let (Some(guarded), Some(key), Some(options)) = (descriptors.pop(), key, options) {
+        Guardian { guarded, key, not_before: Moment::now(), options }.end_session();
     }
     Ok(())
-}
-
-/// Returns the answer to a client that has said how to connect.
-fn answer(options: &Result<ClientOptions, Error>) -> String {
-    match options {
-        Ok(_) => "Watches\n".to_owned(),
-        Err(error) => format!("Fails {}\n", error.to_string().replace('\n', " ")),
-    }
 }

@@ -1,4 +1,5 @@
-//! What `zklock held` and `zklock release` ask the keeper of a hold, and what it answers: JSON, a line each.
+//! What `zklock held` and `zklock release` ask the keeper of a hold: `held`, or `release`, which is answered when that is done. The
+//! answer is `hold lock node token valid-until`, of when the question came, with why it is `lost` or `unreleased`.
 //!
 //! The socket has an abstract name, so that nothing is left in a file system when the keeper is dead. Any user can connect
 //! to such a socket, and can take its name when the keeper is dead. So each end checks the user of the other end.
@@ -12,47 +13,13 @@ use std::time::Duration;
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::getuid;
-use serde::{Deserialize, Serialize};
+use zklock_core::face::Message;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::processes::clock::Moment;
-use crate::processes::orders::line;
 
 /// The variable that names a hold for `held` and `release`.
 pub(crate) const HOLD: &str = "ZKLOCK_HOLD";
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) enum Question {
-    /// Is it held?
-    Held,
-    /// Release it. The answer comes when that is done.
-    Release,
-}
-
-impl Question {
-    /// How long to wait for the answer: longer than the keeper of any hold takes, unless it was stopped.
-    fn patience(self) -> Duration {
-        Duration::from_secs(match self {
-            Self::Held => 30,
-            // A release waits for a session timeout at most.
-            Self::Release => 300,
-        })
-    }
-}
-
-/// The hold when the question came.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Answer {
-    pub(crate) lock: String,
-    pub(crate) node: String,
-    pub(crate) token: u64,
-    pub(crate) valid_until: Moment,
-    /// Why it is not held any more.
-    pub(crate) lost: Option<String>,
-    /// Why it was not released yet.
-    pub(crate) unreleased: Option<String>,
-}
 
 /// Returns a listener, and the name by which it is asked. Nobody can know the name before, and no other hold gets it.
 pub(crate) fn listen() -> io::Result<(UnixListener, String)> {
@@ -62,8 +29,9 @@ pub(crate) fn listen() -> io::Result<(UnixListener, String)> {
     Ok((listener, name))
 }
 
-/// Asks the keeper of this hold. Fails if the lock is not held any more.
-pub(crate) fn ask(hold: Option<&str>, question: Question) -> Result<Answer, Failure> {
+/// Asks the keeper of this hold, whose answer takes no longer than `patience` unless it was stopped. Fails if the lock is not held any
+/// more.
+pub(crate) fn ask(hold: Option<&str>, question: &str, patience: Duration) -> Result<Message, Failure> {
     let hold = hold.filter(|hold| !hold.is_empty()).ok_or_else(|| {
         Failure::usage(format!(
             "no hold is named: {HOLD} is set by eval \"$(zklock acquire ...)\" || exit, in the same shell"
@@ -81,10 +49,10 @@ pub(crate) fn ask(hold: Option<&str>, question: Question) -> Result<Answer, Fail
     if !is_of_this_user(&socket) {
         return Err(gone());
     }
-    socket.set_read_timeout(Some(question.patience()))?;
+    socket.set_read_timeout(Some(patience))?;
     let mut answer = Vec::new();
     let asked = socket
-        .write_all(&line(&question))
+        .write_all(&Message::new(question).to_line())
         .and_then(|()| BufReader::new(&socket).read_until(b'\n', &mut answer));
     match asked {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -96,9 +64,12 @@ pub(crate) fn ask(hold: Option<&str>, question: Question) -> Result<Answer, Fail
         _ => {}
     }
     // It was ended before it could answer.
-    let answer: Answer = serde_json::from_slice(&answer).map_err(|_| gone())?;
-    match &answer.lost {
-        Some(reason) => Err(Failure::new(Exit::Lost, format!("the lock {} was lost: {reason}", answer.lock))),
+    let answer = Message::take(&mut answer)?.ok_or_else(gone)?;
+    match answer.get::<String>("lost")? {
+        Some(reason) => {
+            let lock: String = answer.need("lock")?;
+            Err(Failure::new(Exit::Lost, format!("the lock {lock} was lost: {reason}")))
+        }
         None => Ok(answer),
     }
 }

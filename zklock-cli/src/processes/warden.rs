@@ -11,6 +11,7 @@
 
 mod plan;
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -28,6 +29,7 @@ use rustix::process::{Pid, Signal, set_child_subreaper};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
+use zklock_core::face::Message;
 
 use crate::processes::clock::{Moment, timespec};
 use crate::processes::descendants::{
@@ -35,7 +37,7 @@ use crate::processes::descendants::{
 };
 use crate::processes::guardian::Guardian;
 use crate::processes::launch;
-use crate::processes::orders::{Cause, Ended, Lines, Order, Report, Start, line, receive_with_descriptors};
+use crate::processes::orders::{Cause, Limits, receive_with_descriptors};
 use plan::{Plan, Step};
 
 /// The first word of its command line, by which `main` knows it.
@@ -55,7 +57,7 @@ pub(crate) fn main(command: &[OsString]) -> ExitCode {
     }
 }
 
-fn keep(command: &[OsString]) -> io::Result<()> {
+fn keep(command: &[OsString]) -> Result<(), Box<dyn Error>> {
     // Only KILL ends it before its job.
     SigSet::all().thread_block()?;
     let _ = rustix::thread::set_name(c"warden-of-job");
@@ -66,53 +68,56 @@ fn keep(command: &[OsString]) -> io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
 
-    let Some((mut start, mut descriptors)) = receive_start(&socket)? else { return Ok(()) };
+    let (mut received, mut descriptors) = (Vec::new(), Vec::new());
+    let Some(start) = receive_start(&socket, &mut received, &mut descriptors)? else { return Ok(()) };
+    let (grace, session_timeout) = (start.need_time("kill-after")?, start.need_time("session-timeout")?);
+    let lease_ends = Moment::at(start.need_time("lease-ends")?);
+    let ends_at = start.get("ends-at")?.map(|nanos| Moment::at(Duration::from_nanos(nanos)));
     let streams = descriptors.drain(..descriptors.len().min(STREAMS)).collect();
-    let guardian = start.guard.take().and_then(|guard| Some(Guardian::new(descriptors.pop()?, *guard)));
-    let group = match launch(command, &start, streams) {
+    let in_foreground = start.get_bytes("in-foreground").is_some();
+    let guardian = descriptors.pop().map(|guarded| Guardian::of(guarded, start)).transpose()?.flatten();
+    let group = match launch(command, in_foreground, streams) {
         Ok(group) => group,
         Err(error) => {
-            return socket.write_all(&line(&Report::NotStarted(error.to_string())));
+            let report = Message::new("not-started").and("why", &error);
+            return Ok(socket.write_all(&report.to_line())?);
         }
     };
-    let plan = Plan::new(&start);
     let mut warden = Warden {
         group,
-        plan,
+        plan: Plan::new(Limits { grace, session_timeout }, lease_ends, ends_at),
         code: None,
         is_killing: false,
         socket: Some(socket),
-        lines: Lines::default(),
+        received,
         guardian,
         has_left: false,
     };
-    warden.report(&Report::Started(group.as_raw_pid()));
+    warden.report(&Message::new("started").and("group", &group.as_raw_pid()));
     warden.watch(&children, &timer)?;
     warden.guard_session()
 }
 
 /// Receives the first order, the job's input, output and errors, and the descriptor that shows when `zklock run` is dead;
 /// `None` if `zklock run` is already gone.
-fn receive_start(socket: &UnixStream) -> io::Result<Option<(Start, Vec<OwnedFd>)>> {
-    let (mut lines, mut received_descriptors) = (Lines::default(), Vec::new());
-    loop {
-        let mut bytes = [0; 4096];
-        let received = receive_with_descriptors(socket, &mut bytes, &mut received_descriptors)?;
-        if received == 0 {
-            return Ok(None);
-        }
-        lines.push(&bytes[..received]);
-        if let Some(Order::Start(start)) = lines.next() {
-            return Ok(Some((start, received_descriptors)));
+fn receive_start(
+    socket: &UnixStream,
+    received: &mut Vec<u8>,
+    descriptors: &mut Vec<OwnedFd>,
+) -> Result<Option<Message>, Box<dyn Error>> {
+    while receive_with_descriptors(socket, received, descriptors)? > 0 {
+        if let Some(start) = Message::take(received)? {
+            return Ok(Some(start));
         }
     }
+    Ok(None)
 }
 
-fn launch(command: &[OsString], start: &Start, streams: Vec<OwnedFd>) -> io::Result<Pid> {
+fn launch(command: &[OsString], in_foreground: bool, streams: Vec<OwnedFd>) -> io::Result<Pid> {
     let Ok([input, output, errors]) = <[OwnedFd; 3]>::try_from(streams) else {
         return Err(io::Error::other("its input, output and errors did not arrive"));
     };
-    let foreground = if start.in_foreground { launch::FOREGROUND } else { launch::BACKGROUND };
+    let foreground = if in_foreground { launch::FOREGROUND } else { launch::BACKGROUND };
     let child = Command::new("/proc/self/exe")
         .args([launch::WORD, &std::process::id().to_string(), foreground])
         .args(command)
@@ -133,7 +138,8 @@ struct Warden {
     is_killing: bool,
     /// `None` once `zklock run` is gone, or gives no orders any more.
     socket: Option<UnixStream>,
-    lines: Lines,
+    /// What has come of the next order.
+    received: Vec<u8>,
     guardian: Option<Guardian>,
     /// Whether `zklock run` looks after its session itself.
     has_left: bool,
@@ -141,31 +147,33 @@ struct Warden {
 
 impl Warden {
     /// Watches until nothing is left of the job.
-    fn watch(&mut self, children: &SignalFd, timer: &OwnedFd) -> io::Result<()> {
+    fn watch(&mut self, children: &SignalFd, timer: &OwnedFd) -> Result<(), Box<dyn Error>> {
         loop {
             self.hear_of_children(children);
             self.take_steps();
             if self.is_over() {
-                if let (Some(code), cause) = (self.code, self.plan.cause()) {
-                    self.report(&Report::Ended(Ended { code, cause }));
+                if let Some(code) = self.code {
+                    let ended = Message::new("ended").and("code", &code);
+                    let cause = self.plan.cause().into_iter();
+                    self.report(&cause.fold(ended, |ended, cause| ended.and("cause", &(cause as u8))));
                 }
                 return Ok(());
             }
             self.wait(children, timer)?;
-            self.hear_orders();
+            self.hear_orders()?;
         }
     }
 
     /// Guards the session once nothing is left of the job, while the lock is still held: until `zklock run` has released
     /// it, or is dead.
-    fn guard_session(&mut self) -> io::Result<()> {
+    fn guard_session(&mut self) -> Result<(), Box<dyn Error>> {
         if self.guardian.is_none() {
             return Ok(());
         }
         loop {
-            while let Some(order) = self.lines.next() {
+            while let Some(order) = Message::take(&mut self.received)? {
                 // The number of the job's group may be another's by now, so no other order is obeyed.
-                self.has_left |= matches!(order, Order::Leave);
+                self.has_left |= order.kind() == "leave";
             }
             let (Some(socket), Some(guardian)) = (&self.socket, &self.guardian) else { break };
             let orders = PollFd::new(socket, PollFlags::IN);
@@ -209,7 +217,7 @@ impl Warden {
                 continue;
             }
             if let Some(signal) = status.stopping_signal() {
-                self.report(&Report::Stopped(signal));
+                self.report(&Message::new("stopped").and("signal", &signal));
             }
             if let Some(code) = code(status) {
                 self.code = Some(code);
@@ -221,25 +229,26 @@ impl Warden {
         }
     }
 
-    fn hear_orders(&mut self) {
+    fn hear_orders(&mut self) -> Result<(), Box<dyn Error>> {
         if !self.receive() {
             // Nobody is left to keep the lock.
             self.kill();
-            return;
+            return Ok(());
         }
-        while let Some(order) = self.lines.next() {
-            match order {
-                Order::Start(_) => {}
-                Order::LeaseEnds(moment) => self.plan.renew(moment),
-                Order::End => self.end(Cause::Lost),
-                Order::Leave => self.has_left = true,
-                Order::Signal(signal) => {
-                    if let Some(signal) = Signal::from_named_raw(signal) {
+        while let Some(order) = Message::take(&mut self.received)? {
+            match order.kind() {
+                "lease-ends" => self.plan.renew(Moment::at(order.need_time("at")?)),
+                "end" => self.end(Cause::Lost),
+                "leave" => self.has_left = true,
+                "signal" => {
+                    if let Some(signal) = Signal::from_named_raw(order.need("number")?) {
                         signal_group(self.group, signal);
                     }
                 }
+                _ => return Err(Message::strange().into()),
             }
         }
+        Ok(())
     }
 
     /// Receives the orders that have come by now. Returns `false` if `zklock run` has given its last one, and all were
@@ -255,7 +264,7 @@ impl Warden {
             }
             Err(_) => 0,
         };
-        self.lines.push(&bytes[..received]);
+        self.received.extend_from_slice(&bytes[..received]);
         if received == 0 {
             self.socket = None;
         }
@@ -285,7 +294,7 @@ impl Warden {
         signal_group(self.group, Signal::TERM);
         // A stopped process would not notice it.
         signal_group(self.group, Signal::CONT);
-        self.report(&Report::Ending(cause));
+        self.report(&Message::new("ending").and("cause", &(cause as u8)));
     }
 
     fn kill(&mut self) {
@@ -308,9 +317,9 @@ impl Warden {
     }
 
     /// Sends a report. If nobody receives it, that is noticed soon enough.
-    fn report(&mut self, report: &Report) {
+    fn report(&mut self, report: &Message) {
         if let Some(socket) = &mut self.socket {
-            let _ = socket.write_all(&line(report));
+            let _ = socket.write_all(&report.to_line());
         }
     }
 }

@@ -4,21 +4,19 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::files::{self, Reads};
-use crate::base::parts::Parts;
+use crate::base::message::{Given, Message};
 #[cfg(feature = "kerberos")]
 use crate::connect::kerberos::Kerberos;
-use std::ffi::OsStr;
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 /// More than any file of credentials needs.
 const LONGEST_FILE: u64 = 64 * 1024;
-/// The letters of the parts in which credentials are passed on.
-const DIGEST: u8 = b'd';
-const SASL: u8 = b's';
-const KERBEROS: u8 = b'k';
+/// The keys with which credentials are passed on.
+const DIGEST: &str = "digest";
+const SASL: &str = "sasl";
+const KERBEROS: &str = "kerberos";
 
 /// A login of a client, usually a user and a password.
 ///
@@ -62,7 +60,7 @@ enum Scheme {
 }
 
 impl Scheme {
-    fn letter(self) -> u8 {
+    fn key(self) -> &'static str {
         match self {
             Self::Digest => DIGEST,
             Self::Sasl => SASL,
@@ -97,7 +95,7 @@ impl Credentials {
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub fn digest(user: &str, password: &str) -> Result<Self, Error> {
-        Self::given(Scheme::Digest, user, password)
+        Self::given(Scheme::Digest, Login::new(Scheme::Digest, user, password))
     }
 
     /// Reads a user and a password from an environment variable, as `user:password`, for the `digest` scheme. It is read
@@ -171,7 +169,7 @@ impl Credentials {
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub fn sasl(user: &str, password: &str) -> Result<Self, Error> {
-        Self::given(Scheme::Sasl, user, password)
+        Self::given(Scheme::Sasl, Login::new(Scheme::Sasl, user, password))
     }
 
     /// Like [`sasl`](Self::sasl), with the text `user:password` in an environment variable. It is read now, and not again.
@@ -282,34 +280,30 @@ impl Credentials {
     }
 
     /// Adds the credentials, with their passwords, for another process of the same user.
-    pub(crate) fn pass_on(&self, parts: &mut Parts) {
+    pub(crate) fn pass_on(&self, message: Message) -> Message {
         match &self.0 {
-            Source::Given(scheme, login) => parts.text(scheme.letter(), login.as_bytes()),
-            Source::File(scheme, file, _) => parts.file(scheme.letter(), file),
+            Source::Given(scheme, login) => message.and(scheme.key(), &login.0),
+            Source::File(scheme, file, _) => message.file(scheme.key(), file),
             #[cfg(feature = "kerberos")]
-            Source::Kerberos(kerberos) => parts.text(KERBEROS, kerberos.service_and_host().as_bytes()),
+            Source::Kerberos(kerberos) => message.and(KERBEROS, &kerberos.service_and_host()),
         }
     }
 
-    /// Reads the credentials of a part; `None` if the part contains something else.
-    pub(crate) fn passed_on(letter: u8, text: &[u8]) -> Option<Result<Self, Error>> {
-        let scheme = match letter.to_ascii_lowercase() {
+    /// Makes the credentials that another process has passed on.
+    pub(crate) fn passed_on(key: &str, given: &Given<'_>) -> Result<Self, Error> {
+        let scheme = match key {
             DIGEST => Scheme::Digest,
             SASL => Scheme::Sasl,
-            KERBEROS => return Some(Self::of_kerberos(text)),
-            _ => return None,
+            KERBEROS => return Self::of_kerberos(given),
+            _ => return Err(Message::strange()),
         };
-        if letter.is_ascii_uppercase() {
-            return Some(Self::of_file(scheme, Path::new(OsStr::from_bytes(text))));
+        match given {
+            Given::File(file) => Self::of_file(scheme, file),
+            Given::Text(text) => Self::given(scheme, Login::parse(scheme, text)),
         }
-        let login = std::str::from_utf8(text).map_err(|_| "they are not UTF-8");
-        let login = login.and_then(|text| Login::parse(scheme, text));
-        let login = login.map_err(|problem| invalid("the credentials", problem));
-        Some(login.map(|login| Self(Source::Given(scheme, Arc::new(login)))))
     }
 
-    fn given(scheme: Scheme, user: &str, password: &str) -> Result<Self, Error> {
-        let login = Login::new(scheme, user, password);
+    fn given(scheme: Scheme, login: Result<Login, &str>) -> Result<Self, Error> {
         let login = login.map_err(|problem| invalid("the credentials", problem))?;
         Ok(Self(Source::Given(scheme, Arc::new(login))))
     }
@@ -331,10 +325,10 @@ impl Credentials {
         Ok(Self(Source::File(scheme, path.into(), Reads::new())))
     }
 
-    fn of_kerberos(text: &[u8]) -> Result<Self, Error> {
-        let text = String::from_utf8_lossy(text);
+    fn of_kerberos(given: &Given<'_>) -> Result<Self, Error> {
+        let Given::Text(text) = given else { return Err(Message::strange()) };
         let (service, host) =
-            text.split_once('/').map_or((&*text, None), |(service, host)| (service, Some(host)));
+            text.split_once('/').map_or((*text, None), |(service, host)| (service, Some(host)));
         Self::kerberos(service, host)
     }
 }

@@ -1,7 +1,7 @@
 //! The options of a client, as a builder, so that new options break no program.
 
 use crate::base::error::{Error, ErrorKind};
-use crate::base::parts::Parts;
+use crate::base::message::{Given, Message};
 use crate::connect::access::Access;
 use crate::connect::credentials::Credentials;
 use crate::connect::level::ServerLevel;
@@ -18,9 +18,10 @@ const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64)
 /// With less, the heartbeat would come every few milliseconds.
 pub(crate) const SHORTEST_SESSION_TIMEOUT: Duration = Duration::from_millis(100);
 const LONGEST_IDENTITY: usize = 1024;
-/// The letters of the parts in which the options are passed on.
-const HOSTS: u8 = b'h';
-const VERSION: u8 = b'v';
+/// The keys with which the options are passed on. All that follow the hosts are ours.
+const WITHIN: &str = "within";
+const HOSTS: &str = "hosts";
+const VERSION: &str = "version";
 
 /// How a [`Client`](crate::Client) connects.
 ///
@@ -505,59 +506,50 @@ impl ClientOptions {
 
     // How a client connects, for a guardian that has to reach the same servers as the same user.
 
-    /// Returns everything that another process needs to reach the servers, passwords included. Give it to processes of the
-    /// same user only.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut parts = Parts::default();
-        parts.text(HOSTS, self.hosts.connect_string().as_bytes());
-        match self.server_level {
-            Some(ServerLevel::V3_4) => parts.text(VERSION, &[3, 4]),
-            Some(ServerLevel::V3_5) => parts.text(VERSION, &[3, 5]),
-            None => {}
+    /// Adds everything that another process needs to reach the servers, passwords included. It is hidden, because only the
+    /// guardian of the same version understands it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn pass_on(&self, message: Message) -> Message {
+        let hosts = self.hosts.connect_string();
+        let mut message = message.time(WITHIN, self.connect_timeout).and(HOSTS, &hosts);
+        if let Some(level) = self.server_level {
+            message = message.and(VERSION, if level == ServerLevel::V3_4 { "3.4" } else { "3.5" });
         }
-        for credentials in &self.credentials {
-            credentials.pass_on(&mut parts);
-        }
+        message = self.credentials.iter().fold(message, |message, credentials| credentials.pass_on(message));
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
-            tls.pass_on(&mut parts);
+            message = tls.pass_on(message);
         }
-        parts.into_bytes()
+        message
     }
 
-    /// Reads the options that [`to_bytes`](Self::to_bytes) returned. Files are read, and what is in them is checked. It is
-    /// hidden, because only the guardian of the same version can read them.
+    /// Makes the options that [`pass_on`](Self::pass_on) has added. Files are read, and what is in them is checked.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if the bytes are anything else, or a file cannot be used; [`ErrorKind::Refused`] if this
-    /// program was built without a feature that they need.
+    /// [`ErrorKind::InvalidInput`] if there are none, or a file cannot be used; [`ErrorKind::Refused`] if this program was
+    /// built without a feature that they need.
     #[doc(hidden)]
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        let unknown = || {
-            let message = "these options are of another version of zklock: install the same version of the library and the command";
-            Error::new(ErrorKind::InvalidInput, message)
-        };
-        let parts = Parts::read(bytes).ok_or_else(unknown)?;
-        let (hosts, rest) = match parts.split_first() {
-            Some(((HOSTS, hosts), rest)) => (std::str::from_utf8(hosts).map_err(|_| unknown())?, rest),
-            _ => return Err(unknown()),
-        };
+    pub fn passed_on(message: &Message) -> Result<Self, Error> {
+        let hosts = message.need::<String>(HOSTS)?;
         let (servers, chroot) = hosts.split_at(hosts.find('/').unwrap_or(hosts.len()));
-        let mut options = Self::new(servers)?;
+        let mut options = Self::new(servers)?.connect_timeout(message.need_time(WITHIN)?);
         if !chroot.is_empty() {
             options = options.chroot(chroot)?;
         }
         #[cfg(feature = "tls")]
         let mut tls = PassedOn::default();
-        for (letter, text) in rest {
+        for passed_on in message.after(HOSTS) {
+            let (key, given) = passed_on?;
             #[cfg(feature = "tls")]
-            if tls.take(*letter, text)? {
+            if tls.take(key, &given)? {
                 continue;
             }
-            options = match (*letter, *text) {
-                (VERSION, [major, minor]) => options.server_version((*major).into(), (*minor).into())?,
-                _ => options.credentials(Credentials::passed_on(*letter, text).ok_or_else(unknown)??),
+            options = match (key, given) {
+                (VERSION, Given::Text("3.4")) => options.server_version(3, 4)?,
+                (VERSION, Given::Text("3.5")) => options.server_version(3, 5)?,
+                (key, given) => options.credentials(Credentials::passed_on(key, &given)?),
             };
         }
         #[cfg(feature = "tls")]
@@ -640,8 +632,12 @@ mod tests {
         assert_eq!(options().hosts("other/b").unwrap().hosts.connect_string(), "other:2181/b");
     }
 
+    fn passed_on(options: &ClientOptions) -> Message {
+        options.pass_on(Message::new("options"))
+    }
+
     fn again(options: &ClientOptions) -> ClientOptions {
-        ClientOptions::from_bytes(&options.to_bytes()).unwrap()
+        ClientOptions::passed_on(&passed_on(options)).unwrap()
     }
 
     #[test]
@@ -657,23 +653,27 @@ mod tests {
         assert_eq!(format!("{:?}", other.credentials), format!("{:?}", options.credentials));
         assert_eq!(other.hosts, options.hosts);
         assert_eq!(other.server_level, options.server_level);
-        // Only these bytes show the passwords.
-        assert_eq!(other.to_bytes(), options.to_bytes());
+        // Only the message shows the passwords.
+        assert_eq!(passed_on(&other), passed_on(&options));
         let chrooted = options.clone().chroot("/with,comma").unwrap();
         assert_eq!(again(&chrooted).hosts, chrooted.hosts);
         fs::remove_file(&file).unwrap();
-        let error = ClientOptions::from_bytes(&options.to_bytes()).unwrap_err();
+        let error = ClientOptions::passed_on(&passed_on(&options)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
     }
 
     #[test]
     fn what_is_of_another_version_is_refused() {
-        let mut strange = ClientOptions::new("zk1").unwrap().to_bytes();
-        strange.extend_from_slice(&[b'z', 0, 0, 0, 0]);
-        for bytes in [&b""[..], b"x", &strange, &[b'v', 0, 0, 0, 2, 3, 5]] {
-            let error = ClientOptions::from_bytes(bytes).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{bytes:?}");
+        let good = passed_on(&ClientOptions::new("zk1").unwrap());
+        for strange in [
+            Message::new("options"),
+            good.clone().and("color", "red"),
+            good.clone().and(VERSION, "3.6"),
+            good.bytes("digest", b"\xff:secret"),
+        ] {
+            let error = ClientOptions::passed_on(&strange).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{strange:?}");
             assert!(error.to_string().contains("the same version"), "{error}");
         }
     }

@@ -9,28 +9,25 @@ mod source;
 
 pub use self::pass_phrase::PassPhrase;
 
-use self::pass_phrase::Origin;
 use self::source::{Source, invalid, read_certificates};
 use crate::base::error::Error;
 use crate::base::files::Reads;
-use crate::base::parts::Parts;
+use crate::base::message::{Given, Message};
 use crate::connect::path::Hosts;
 use rustls::client::{ClientConfig, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateRevocationListDer, ServerName};
 use rustls::{InconsistentKeys, RootCertStore};
-use std::ffi::OsStr;
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The letters of the parts in which the settings are passed on.
-const AUTHORITIES: u8 = b'a';
-const CERTIFICATE: u8 = b'c';
-const KEY: u8 = b'y';
-const PASS_PHRASE: u8 = b'p';
+/// The keys with which the settings are passed on.
+const AUTHORITIES: &str = "authorities";
+const CERTIFICATE: &str = "certificate";
+const KEY: &str = "key";
+const PASS_PHRASE: &str = "pass-phrase";
 
 /// How to connect with TLS. It needs the feature `tls`.
 ///
@@ -248,18 +245,13 @@ impl Tls {
     }
 
     /// Adds the settings, with the key and its pass phrase, for another process of the same user.
-    pub(crate) fn pass_on(&self, parts: &mut Parts) {
+    pub(crate) fn pass_on(&self, message: Message) -> Message {
         let Sources { authorities, identity, pass_phrase } = &*self.sources;
-        authorities.pass_on(AUTHORITIES, parts);
+        let mut message = authorities.pass_on(AUTHORITIES, message);
         if let Some((certificate, key)) = identity {
-            certificate.pass_on(CERTIFICATE, parts);
-            key.pass_on(KEY, parts);
+            message = key.pass_on(KEY, certificate.pass_on(CERTIFICATE, message));
         }
-        match pass_phrase.as_ref().map(|pass_phrase| &pass_phrase.0) {
-            Some(Origin::Given(text)) => parts.text(PASS_PHRASE, text.as_bytes()),
-            Some(Origin::File(file)) => parts.file(PASS_PHRASE, file),
-            None => {}
-        }
+        pass_phrase.iter().fold(message, |message, pass_phrase| pass_phrase.0.pass_on(PASS_PHRASE, message))
     }
 }
 
@@ -322,7 +314,7 @@ impl Sources {
     }
 }
 
-/// The parts that the settings of another process consist of.
+/// The settings of another process.
 #[derive(Default)]
 pub(crate) struct PassedOn {
     authorities: Option<Source>,
@@ -332,20 +324,16 @@ pub(crate) struct PassedOn {
 }
 
 impl PassedOn {
-    /// Takes a part; `false` if it contains something else.
-    pub(crate) fn take(&mut self, letter: u8, text: &[u8]) -> Result<bool, Error> {
-        let source = || match letter.is_ascii_uppercase() {
-            true => Source::File(Path::new(OsStr::from_bytes(text)).into()),
-            false => Source::Text(String::from_utf8_lossy(text).into()),
-        };
-        match letter.to_ascii_lowercase() {
-            AUTHORITIES => self.authorities = Some(source()),
-            CERTIFICATE => self.certificate = Some(source()),
-            KEY => self.key = Some(source()),
+    /// Takes a setting; `false` if it is another one.
+    pub(crate) fn take(&mut self, key: &str, given: &Given<'_>) -> Result<bool, Error> {
+        match key {
+            AUTHORITIES => self.authorities = Some(Source::passed_on(given)),
+            CERTIFICATE => self.certificate = Some(Source::passed_on(given)),
+            KEY => self.key = Some(Source::passed_on(given)),
             PASS_PHRASE => {
-                self.pass_phrase = Some(match source() {
-                    Source::Text(text) => PassPhrase::new(&text)?,
-                    Source::File(file) => PassPhrase::from_file(file)?,
+                self.pass_phrase = Some(match given {
+                    Given::Text(text) => PassPhrase::new(text)?,
+                    Given::File(file) => PassPhrase::from_file(file)?,
                 });
             }
             _ => return Ok(false),

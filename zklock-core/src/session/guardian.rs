@@ -17,6 +17,7 @@ mod tests;
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
+use crate::base::message::Message;
 use crate::base::platform;
 use crate::base::sockets::above_streams;
 use crate::session::pool::Pool;
@@ -38,14 +39,10 @@ use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// The last line. The process lives, and ends its session itself.
-const FAREWELL: &[u8] = b"\"Leave\"\n";
-/// The first line, sent with the pidfd.
-const GREETING: &[u8] = b"\"Watch\"\n";
-/// The guardian's answer when it has everything that it needs.
-const WATCHES: &str = "Watches";
-/// The beginning of its answer when it cannot do its work. The reason follows.
-const FAILS: &str = "Fails ";
+/// The last message. The process lives, and ends its session itself.
+const FAREWELL: &str = "leave";
+/// The first message, sent with the pidfd.
+const GREETING: &str = "watch";
 /// The reason in the error if it does not listen.
 const ENDED: &str = "it ended at once";
 /// Longer than any answer.
@@ -112,11 +109,7 @@ impl Guardian {
         let (stop, stopped) = oneshot::channel();
         let (answered, answer) = oneshot::channel();
         let guarding = Guarding { socket: None, child, program, _only: only };
-        let options = format!(
-            "{{\"Connect\":{{\"options\":{:?},\"within\":{}}}}}\n",
-            pool.options().to_bytes(),
-            pool.options().connect_timeout.as_millis()
-        );
+        let options = pool.options().pass_on(Message::new("options"));
         let (ours, slot) = ((ours, ourselves), pool.slot().clone());
         let task = pool.runtime().spawn(guarding.run(ours, options, slot, stopped, answered));
         let guardian = Self { stop, task };
@@ -196,7 +189,7 @@ impl Guarding {
     async fn run(
         mut self,
         (socket, ourselves): (std::os::unix::net::UnixStream, OwnedFd),
-        options: String,
+        options: Message,
         slot: Arc<Slot>,
         mut stopped: oneshot::Receiver<()>,
         answered: oneshot::Sender<Result<(), Error>>,
@@ -211,7 +204,7 @@ impl Guarding {
                 Some(session) => self.tell_key(&session).await.then(|| session.id()),
                 None => None,
             };
-            self.say(options.as_bytes()).await;
+            self.say(&options).await;
             self.answer().await.map(|()| sent)
         };
         let begun = tokio::select! {
@@ -254,7 +247,8 @@ impl Guarding {
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let descriptors = [ourselves.as_fd()];
         ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-        sendmsg(&socket, &[IoSlice::new(GREETING)], &mut ancillary, platform::NO_SIGNAL)?;
+        let greeting = Message::new(GREETING).to_line();
+        sendmsg(&socket, &[IoSlice::new(&greeting)], &mut ancillary, platform::NO_SIGNAL)?;
         socket.set_nonblocking(true)?;
         self.socket = Some(UnixStream::from_std(socket)?);
         Ok(())
@@ -262,32 +256,31 @@ impl Guarding {
 
     /// Waits until it answers that it watches.
     async fn answer(&mut self) -> Result<(), Error> {
-        let answer = match clock::timeout(TO_ANSWER, self.line()).await {
-            Ok(answer) => answer,
-            Err(_) => return Err(self.silent(&format!("it has not answered for {TO_ANSWER:?}"))),
+        let mut received = Vec::new();
+        let answered = async {
+            while !received.contains(&b'\n') && received.len() <= LONGEST_ANSWER {
+                match self.receive().await {
+                    Some(bytes) => received.extend(bytes),
+                    None => break,
+                }
+            }
         };
-        match answer.as_deref().map(|line| (line, line.strip_prefix(FAILS))) {
-            Some((WATCHES, _)) => Ok(()),
-            Some((_, Some(why))) => {
+        if clock::timeout(TO_ANSWER, answered).await.is_err() {
+            return Err(self.silent(&format!("it has not answered for {TO_ANSWER:?}")));
+        }
+        let said = String::from_utf8_lossy(&received).into_owned();
+        match Message::take(&mut received) {
+            Ok(Some(answer)) if answer.kind() == "watches" => Ok(()),
+            Ok(Some(answer)) if answer.kind() == "fails" => {
+                let why: String = answer.need("why")?;
                 let message =
                     format!("the guardian {:?} cannot end the session if need be: {why}", self.program);
                 Err(Error::new(ErrorKind::Refused, message))
             }
-            Some((line, _)) => Err(self.silent(&format!("it says {line:?}"))),
-            None => Err(self.silent(ENDED)),
+            _ if said.is_empty() => Err(self.silent(ENDED)),
+            _ if said.len() > LONGEST_ANSWER => Err(self.silent("it says more than an answer")),
+            _ => Err(self.silent(&format!("it says {:?}", said.trim_end()))),
         }
-    }
-
-    /// Returns its next line; `None` if it has ended.
-    async fn line(&self) -> Option<String> {
-        let mut line = Vec::new();
-        while line.len() <= LONGEST_ANSWER {
-            line.extend(self.receive().await?);
-            if let Some(line) = line.strip_suffix(b"\n") {
-                return Some(String::from_utf8_lossy(line).into_owned());
-            }
-        }
-        Some("more than an answer".to_owned())
     }
 
     /// Waits until it has closed its end of the socket.
@@ -330,20 +323,22 @@ impl Guarding {
     async fn tell_key(&self, session: &Session) -> bool {
         let key = session.key().await;
         if let Some(key) = &key {
-            self.say(format!("{{\"Key\":{:?}}}\n", key.to_bytes()).as_bytes()).await;
+            self.say(&Message::new("session").bytes("key", &key.to_bytes())).await;
         }
         key.is_some()
     }
 
-    /// Sends a line. It ignores errors, because the end of the guardian shows elsewhere.
-    async fn say(&self, mut line: &[u8]) {
+    /// Sends a message. It ignores errors, because the end of the guardian shows elsewhere.
+    async fn say(&self, message: &Message) {
         let Some(socket) = &self.socket else { return };
-        while !line.is_empty() {
+        let line = message.to_line();
+        let mut rest = &line[..];
+        while !rest.is_empty() {
             // Without a signal, for a host that does not ignore SIGPIPE.
             let sent =
-                socket.async_io(Interest::WRITABLE, || Ok(send(socket, line, platform::NO_SIGNAL)?)).await;
+                socket.async_io(Interest::WRITABLE, || Ok(send(socket, rest, platform::NO_SIGNAL)?)).await;
             match sent {
-                Ok(sent) => line = &line[sent..],
+                Ok(sent) => rest = &rest[sent..],
                 Err(_) => return,
             }
         }
@@ -352,7 +347,7 @@ impl Guarding {
     async fn dismiss(mut self) {
         if let Some(socket) = &self.socket {
             // A guardian that reads nothing need not hear it.
-            let _ = send(socket, FAREWELL, platform::NO_SIGNAL);
+            let _ = send(socket, &Message::new(FAREWELL).to_line(), platform::NO_SIGNAL);
         }
         // The end of the socket ends it, too.
         self.socket = None;

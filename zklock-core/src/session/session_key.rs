@@ -196,7 +196,7 @@ impl SessionKey {
     /// # }
     /// ```
     pub async fn end_session(&self, options: &ClientOptions, within: Duration) -> Result<SessionEnd, Error> {
-        self.end_session_after(Duration::ZERO, options, within).await
+        self.end_session_within(within, Duration::ZERO, options).await
     }
 
     /// Keeps the session and its locks for `keep`, even if that is longer than its timeout, and then [ends](Self::end_session)
@@ -209,13 +209,21 @@ impl SessionKey {
     ///
     /// # Errors
     ///
-    /// Fails like [`end_session`](Self::end_session) does, after `keep` and `within` at most.
+    /// Fails like [`end_session`](Self::end_session) does, after `keep` and the connect timeout at most.
     #[doc(hidden)]
     pub async fn end_session_after(
         &self,
         keep: Duration,
         options: &ClientOptions,
+    ) -> Result<SessionEnd, Error> {
+        self.end_session_within(options.connect_timeout.min(self.session_timeout()), keep, options).await
+    }
+
+    async fn end_session_within(
+        &self,
         within: Duration,
+        keep: Duration,
+        options: &ClientOptions,
     ) -> Result<SessionEnd, Error> {
         options.check()?;
         let mut problem = NO_LOOPBACK.to_owned();

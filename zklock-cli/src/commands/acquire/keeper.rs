@@ -14,16 +14,16 @@ use rustix::stdio::{dup2_stdin, dup2_stdout};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
+use zklock_core::face::Message;
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, Wait};
 
-use super::Report;
 use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::processes::clock::Moment;
 use crate::processes::death::Death;
-use crate::processes::orders::{Limits, line};
-use crate::processes::questions::{self, Answer, Question, is_of_this_user};
+use crate::processes::orders::Limits;
+use crate::processes::questions::{self, is_of_this_user};
 use crate::processes::signals::Signals;
 
 /// How long a connection may stay without a question.
@@ -59,7 +59,7 @@ impl<'a> Keeper<'a> {
         };
         let (client, lock) = match connected {
             Ok(connected) => connected,
-            Err(failure) => return self.report(&Report::of(&failure)).await,
+            Err(failure) => return self.fail(&failure).await,
         };
         // Files were read by now, whose paths may be relative. The keeper must not be in the way of a file system's removal.
         set_current_dir("/")?;
@@ -76,7 +76,7 @@ impl<'a> Keeper<'a> {
         wait: Wait,
     ) -> io::Result<()> {
         let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
-        let limits = Limits::new(Duration::MAX, session_timeout);
+        let limits = Limits { grace: Duration::MAX, session_timeout };
         let begun = async {
             let hold = choice.acquire(client, lock, wait).await?;
             let variables = choice.variables(&hold).await?;
@@ -91,9 +91,9 @@ impl<'a> Keeper<'a> {
         };
         let (hold, listener, text) = match begun {
             Ok(begun) => begun,
-            Err(failure) => return self.report(&Report::of(&failure)).await,
+            Err(failure) => return self.fail(&failure).await,
         };
-        self.report(&Report::Held(text)).await?;
+        self.report(&Message::new("held").and("text", &text)).await?;
         // From now on, no signal releases it: those who stop a service, or a machine, send one to all processes, and the shell
         // may have work to end under the lock.
         let is_known = tokio::select! {
@@ -113,8 +113,13 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    async fn report(&mut self, report: &Report) -> io::Result<()> {
-        self.starter.write_all(&line(report)).await
+    async fn fail(&mut self, failure: &Failure) -> io::Result<()> {
+        let code = failure.exit() as u8;
+        self.report(&Message::new("failed").and("code", &code).and("why", failure)).await
+    }
+
+    async fn report(&mut self, report: &Message) -> io::Result<()> {
+        self.starter.write_all(&report.to_line()).await
     }
 
     /// Waits until nobody needs the lock that was asked for.
@@ -151,25 +156,22 @@ impl<'a> Keeper<'a> {
                 continue;
             }
             let Ok(Some(question)) = timeout(TO_ASK, asked(&mut socket)).await else { continue };
-            let is_last = matches!(question, Question::Release);
+            let is_last = question.kind() == "release";
             let error = if is_last { hold.release().await.err() } else { None };
-            let (lost, unreleased) = match (error.as_ref().map(Error::kind), hold.state()) {
-                (Some(ErrorKind::Lost(reason)), _) | (_, HoldState::Lost(reason)) => {
-                    (Some(reason.to_string()), None)
-                }
-                _ => (None, error.map(|error| error.to_string())),
-            };
             // The clock is read first, so that this is not later than the end of the lease.
             let now = Moment::now();
-            let answer = Answer {
-                lock: hold.path().to_owned(),
-                node: hold.node().to_owned(),
-                token: hold.token().value(),
-                valid_until: now.plus(hold.valid_for()),
-                lost,
-                unreleased,
+            let mut answer = Message::new("hold")
+                .and("lock", hold.path())
+                .and("node", hold.node())
+                .and("token", &hold.token().value())
+                .time("valid-until", now.plus(hold.valid_for()).since_boot());
+            answer = match (error.as_ref().map(Error::kind), hold.state()) {
+                (Some(ErrorKind::Lost(reason)), _) | (_, HoldState::Lost(reason)) => {
+                    answer.and("lost", &reason)
+                }
+                _ => error.into_iter().fold(answer, |answer, error| answer.and("unreleased", &error)),
             };
-            let _ = socket.write_all(&line(&answer)).await;
+            let _ = socket.write_all(&answer.to_line()).await;
             if is_last {
                 return;
             }
@@ -206,8 +208,8 @@ impl<'a> Keeper<'a> {
     }
 }
 
-async fn asked(socket: &mut UnixStream) -> Option<Question> {
-    let mut line = String::new();
-    BufReader::new(socket.take(LONGEST_QUESTION)).read_line(&mut line).await.ok()?;
-    serde_json::from_str(&line).ok()
+async fn asked(socket: &mut UnixStream) -> Option<Message> {
+    let mut received = Vec::new();
+    BufReader::new(socket.take(LONGEST_QUESTION)).read_until(b'\n', &mut received).await.ok()?;
+    Message::take(&mut received).ok().flatten().filter(|asked| ["held", "release"].contains(&asked.kind()))
 }

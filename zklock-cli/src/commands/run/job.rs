@@ -10,25 +10,27 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, sendmsg, shutdown};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use zklock_core::face::Message;
 
 use crate::commands::variables::Variables;
+use crate::failure::Failure;
 use crate::processes::descendants;
-use crate::processes::orders::{Lines, Order, Report, Start, line};
 use crate::processes::warden;
 
 #[derive(Debug)]
 pub(super) struct Job {
     warden: Child,
     socket: UnixStream,
-    lines: Lines,
+    /// What has come of the next report.
+    received: Vec<u8>,
     group: Option<Pid>,
 }
 
 impl Job {
     /// Starts the warden, which starts the job, with these variables in its environment.
-    pub(super) fn start(command: &[OsString], variables: &Variables, start: Start) -> io::Result<Self> {
+    pub(super) fn start(command: &[OsString], variables: &Variables, start: &Message) -> io::Result<Self> {
         // If the warden is killed, its children become ours.
         set_child_subreaper(Some(getpid()))?;
         let (ours, theirs) = Socket::pair()?;
@@ -45,7 +47,7 @@ impl Job {
         let sent = send_start(&ours, start);
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
-        let job = Self { warden, socket, lines: Lines::default(), group: None };
+        let job = Self { warden, socket, received: Vec::new(), group: None };
         sent.map(|()| job)
     }
 
@@ -55,9 +57,13 @@ impl Job {
     }
 
     /// Gives an order. If the warden is gone, the next report shows that.
-    pub(super) async fn order(&mut self, order: &Order) {
-        let _ = self.socket.write_all(&line(order)).await;
+    pub(super) async fn order(&mut self, order: &Message) {
+        let _ = self.socket.write_all(&order.to_line()).await;
         self.wake_warden();
+    }
+
+    pub(super) async fn signal(&mut self, signal: nix::sys::signal::Signal) {
+        self.order(&Message::new("signal").and("number", &(signal as i32))).await;
     }
 
     /// Continues the warden, in case somebody has stopped it. It is our child and not yet reaped, so nobody else has its
@@ -67,21 +73,17 @@ impl Job {
     }
 
     /// Returns the next report of the warden; `None` if the warden is gone. May be dropped and called again.
-    pub(super) async fn report(&mut self) -> Option<Report> {
+    pub(super) async fn report(&mut self) -> Result<Option<Message>, Failure> {
         loop {
-            if let Some(report) = self.lines.next() {
-                if let Report::Started(group) = report {
-                    self.group = Pid::from_raw(group);
+            if let Some(report) = Message::take(&mut self.received)? {
+                if report.kind() == "started" {
+                    self.group = Pid::from_raw(report.need("group")?);
                 }
-                return Some(report);
+                return Ok(Some(report));
             }
-            self.socket.readable().await.ok()?;
-            let mut bytes = [0; 4096];
-            match self.socket.try_read(&mut bytes) {
-                Ok(0) => return None,
-                Ok(count) => self.lines.push(&bytes[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(_) => return None,
+            match self.socket.read_buf(&mut self.received).await {
+                Ok(1..) => {}
+                _ => return Ok(None),
             }
         }
     }
@@ -100,7 +102,7 @@ impl Drop for Job {
     /// Sees to it that nothing is left of the job when the lock is released, whatever the reason.
     fn drop(&mut self) {
         // If the message does not arrive, the warden waits for our end before it does anything about the session.
-        let _ = self.socket.try_write(&line(&Order::Leave));
+        let _ = self.socket.try_write(&Message::new("leave").to_line());
         let _ = shutdown(&self.socket, Shutdown::Both);
         // A warden that was reaped has no number any more.
         if matches!(self.warden.try_wait(), Ok(None)) {
@@ -111,19 +113,16 @@ impl Drop for Job {
 }
 
 /// Sends the first order, our input, output and errors for the job, and a descriptor that shows when we are dead.
-fn send_start(socket: &Socket, mut start: Start) -> io::Result<()> {
+fn send_start(socket: &Socket, start: &Message) -> io::Result<()> {
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
     let mut descriptors = vec![input.as_fd(), output.as_fd(), errors.as_fd()];
     // By the time the warden asks for it, our number could be another's. Kernels before 5.3 have no such descriptor.
-    let ourselves = start.guard.as_ref().and_then(|_| pidfd_open(getpid(), PidfdFlags::empty()).ok());
-    match &ourselves {
-        Some(ourselves) => descriptors.push(ourselves.as_fd()),
-        None => start.guard = None,
-    }
+    let ourselves = pidfd_open(getpid(), PidfdFlags::empty()).ok();
+    descriptors.extend(ourselves.as_ref().map(AsFd::as_fd));
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-    let order = line(&Order::Start(start));
-    let sent = sendmsg(socket, &[IoSlice::new(&order)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    if sent == order.len() { Ok(()) } else { Err(io::Error::other("the warden takes no orders")) }
+    let start = start.to_line();
+    let sent = sendmsg(socket, &[IoSlice::new(&start)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    if sent == start.len() { Ok(()) } else { Err(io::Error::other("the warden takes no orders")) }
 }

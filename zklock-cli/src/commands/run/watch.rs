@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::time::{MissedTickBehavior, interval};
-use zklock_core::{ErrorKind, Hold, HoldState, LossReason};
+use zklock_core::face::Message;
+use zklock_core::{ClientOptions, ErrorKind, Hold, HoldState, LossReason, SessionKey};
 
 use super::job::Job;
 use super::on_lost::OnLost;
@@ -14,7 +15,7 @@ use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::processes::clock::Moment;
-use crate::processes::orders::{Cause, Ended, Guard, Limits, Order, Report, Start};
+use crate::processes::orders::{Cause, Ended, Limits};
 use crate::processes::signals::{Signals, Whom, suspend};
 use crate::processes::terminal::Terminal;
 
@@ -50,14 +51,25 @@ impl<'a> Watch<'a> {
         command: &[OsString],
         at_most: Option<Duration>,
         signals: &'a Signals,
-        guard: Option<Box<Guard>>,
+        guard: Option<(SessionKey, Moment, ClientOptions)>,
     ) -> Result<Self, Failure> {
         let terminal = Terminal::new();
-        let in_foreground = terminal.as_ref().is_some_and(Terminal::is_for_the_job);
-        let (lease_ends, now) = (lease_end(hold), Moment::now());
-        let ends_at = at_most.map(|at_most| now.plus(at_most));
-        let start = Start { limits, lease_ends, ends_at, in_foreground, guard };
-        let job = Job::start(command, variables, start).map_err(|error| {
+        let lease_ends = lease_end(hold);
+        let mut start = Message::new("start")
+            .time("kill-after", limits.grace)
+            .time("session-timeout", limits.session_timeout)
+            .time("lease-ends", lease_ends.since_boot());
+        if let Some(at_most) = at_most {
+            start = start.time("ends-at", Moment::now().plus(at_most).since_boot());
+        }
+        if terminal.as_ref().is_some_and(Terminal::is_for_the_job) {
+            start = start.and("in-foreground", "yes");
+        }
+        if let Some((key, not_before, options)) = guard {
+            start = start.bytes("key", &key.to_bytes()).time("not-before", not_before.since_boot());
+            start = options.pass_on(start);
+        }
+        let job = Job::start(command, variables, &start).map_err(|error| {
             Failure::new(Exit::Other, format!("the command could not be started: {error}"))
         })?;
         Ok(Self {
@@ -86,12 +98,13 @@ impl<'a> Watch<'a> {
         loop {
             tokio::select! {
                 biased;
-                report = self.job.report() => match report {
-                    Some(Report::Ended(ended)) => {
+                report = self.job.report() => match report? {
+                    Some(report) if report.kind() == "ended" => {
                         self.take_terminal_back();
+                        let ended = Ended { code: report.need("code")?, cause: report.get("cause")? };
                         return Ok((ended, Some(self.job)));
                     }
-                    Some(report) => self.hear(report, on_lost).await?,
+                    Some(report) => self.hear(&report, on_lost).await?,
                     None => {
                         self.take_terminal_back();
                         self.job.kill_without_warden();
@@ -103,7 +116,7 @@ impl<'a> Watch<'a> {
                     self.is_lost = true;
                     let reason = reason_of(reason);
                     say!("the lock {} is lost: {reason}; ending the command", self.hold.path());
-                    self.job.order(&Order::End).await;
+                    self.job.order(&Message::new("end")).await;
                     on_lost.start(&reason);
                 }
                 signal = self.signals.next() => self.pass_on(signal?).await?,
@@ -112,24 +125,26 @@ impl<'a> Watch<'a> {
         }
     }
 
-    async fn hear(&mut self, report: Report, on_lost: &mut OnLost<'_>) -> Result<(), Failure> {
+    async fn hear(&mut self, report: &Message, on_lost: &mut OnLost<'_>) -> Result<(), Failure> {
         let path = self.hold.path();
-        self.is_ending |= matches!(report, Report::Ending(_));
-        match report {
-            Report::Stopped(signal) => self.stopped(signal).await?,
-            Report::NotStarted(error) => {
+        self.is_ending |= report.kind() == "ending";
+        match (report.kind(), report.get("cause")?) {
+            ("stopped", _) => self.stopped(report.need("signal")?).await?,
+            ("not-started", _) => {
+                let error: String = report.need("why")?;
                 return Err(Failure::new(Exit::Other, format!("the command could not be started: {error}")));
             }
-            Report::Ending(Cause::LeaseEnds) => {
+            ("ending", Some(Cause::LeaseEnds)) => {
                 say!("the lock {path} is about to be lost, since {SILENCE}; ending the command");
                 on_lost.start(SILENCE);
             }
-            Report::Ending(Cause::AtMost) => {
+            ("ending", Some(Cause::AtMost)) => {
                 let at_most = duration::short(self.at_most.unwrap_or_default());
                 say!("the command has run for {at_most}, its limit (--at-most); ending it");
             }
             // A loss was already reported, and ending what is left over is a part of success.
-            Report::Ending(Cause::Lost | Cause::Leftover) | Report::Started(_) | Report::Ended(_) => {}
+            ("ending" | "started", _) => {}
+            _ => return Err(Message::strange().into()),
         }
         Ok(())
     }
@@ -143,7 +158,7 @@ impl<'a> Watch<'a> {
         let difference = lease_ends.since(self.lease_ends).max(self.lease_ends.since(lease_ends));
         if difference > NOTABLE {
             self.lease_ends = lease_ends;
-            self.job.order(&Order::LeaseEnds(lease_ends)).await;
+            self.job.order(&Message::new("lease-ends").time("at", lease_ends.since_boot())).await;
         }
         if self.hold.valid_for() <= self.limits.least_lease() {
             self.job.wake_warden();
@@ -169,7 +184,7 @@ impl<'a> Watch<'a> {
             Signal::SIGCONT => self.go_on().await,
             signal => {
                 self.is_stopping |= signal == Signal::SIGTSTP;
-                self.job.order(&Order::Signal(signal as i32)).await;
+                self.job.signal(signal).await;
             }
         }
         Ok(())
@@ -180,7 +195,7 @@ impl<'a> Watch<'a> {
         let wants_terminal = [Signal::SIGTTIN as i32, Signal::SIGTTOU as i32].contains(&signal);
         if let (Some(terminal), Some(group)) = (&self.terminal, self.job.group()) {
             if wants_terminal && terminal.lend(group) {
-                self.job.order(&Order::Signal(Signal::SIGCONT as i32)).await;
+                self.job.signal(Signal::SIGCONT).await;
                 return Ok(());
             }
             terminal.take_back(group);
@@ -209,7 +224,7 @@ impl<'a> Watch<'a> {
         if let (Some(terminal), Some(group)) = (&self.terminal, self.job.group()) {
             terminal.lend(group);
         }
-        self.job.order(&Order::Signal(Signal::SIGCONT as i32)).await;
+        self.job.signal(Signal::SIGCONT).await;
     }
 
     fn take_terminal_back(&self) {

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::processes::clock::Moment;
-use crate::processes::orders::{Cause, Limits, Start};
+use crate::processes::orders::{Cause, Limits};
 
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -34,14 +34,8 @@ pub(super) enum Step {
 }
 
 impl Plan {
-    pub(super) fn new(start: &Start) -> Self {
-        Self {
-            limits: start.limits,
-            lease_ends: start.lease_ends,
-            ends_at: start.ends_at,
-            ending: None,
-            is_killing: false,
-        }
+    pub(super) fn new(limits: Limits, lease_ends: Moment, ends_at: Option<Moment>) -> Self {
+        Self { limits, lease_ends, ends_at, ending: None, is_killing: false }
     }
 
     /// Notes another end of the lease. That changes nothing for a job that is being ended because the lease was about
@@ -53,7 +47,7 @@ impl Plan {
     /// Ends the job now. If its end has begun, that can only become quicker. Returns whether the job gets TERM.
     pub(super) fn end(&mut self, cause: Cause, now: Moment) -> bool {
         let kill_at = match cause {
-            Cause::LeaseEnds => self.lease_ends.minus(self.limits.margin),
+            Cause::LeaseEnds => self.lease_ends.minus(self.limits.margin()),
             _ => now.plus(self.limits.grace),
         };
         match &mut self.ending {
@@ -129,9 +123,8 @@ mod tests {
     }
 
     fn plan(lease_ends: u32, ends_at: Option<u32>) -> Plan {
-        let limits = Limits { grace: MS * 1000, lease_grace: MS * 500, margin: MS * 100 };
-        let ends_at = ends_at.map(at);
-        Plan::new(&Start { limits, lease_ends: at(lease_ends), ends_at, in_foreground: false, guard: None })
+        let limits = Limits { grace: MS * 1000, session_timeout: MS * 5000 };
+        Plan::new(limits, at(lease_ends), ends_at.map(at))
     }
 
     #[test]
@@ -206,9 +199,9 @@ mod tests {
     fn limits_fit_into_the_lease_of_any_session() {
         for timeout in [100, 400, 2_000, 10_000, 60_000] {
             let timeout = MS * timeout;
-            let limits = Limits::new(Duration::from_secs(3600), timeout);
+            let limits = Limits { grace: Duration::from_secs(3600), session_timeout: timeout };
             assert!(limits.least_lease() <= timeout * 14 / 100, "{timeout:?}: {limits:?}");
         }
-        assert_eq!(Limits::new(MS, MS * 2_000).margin, MS * 80, "a twenty-fifth");
+        assert_eq!(Limits { grace: MS, session_timeout: MS * 2_000 }.margin(), MS * 80, "a twenty-fifth");
     }
 }

@@ -1,7 +1,7 @@
 //! The pass phrase of an encrypted key. It goes nowhere: its type cannot be printed, and no error
 //! quotes what was read.
 
-use super::source::invalid;
+use super::source::{Source, invalid};
 use crate::base::error::Error;
 use crate::base::files;
 use std::fmt;
@@ -24,14 +24,7 @@ const LONGEST_FILE: u64 = 64 * 1024;
 /// # Ok::<(), zklock_core::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct PassPhrase(pub(super) Origin);
-
-#[derive(Clone)]
-pub(super) enum Origin {
-    Given(Arc<str>),
-    /// Read again for each connection.
-    File(Arc<Path>),
-}
+pub struct PassPhrase(pub(super) Source);
 
 impl PassPhrase {
     /// Makes a pass phrase from its text.
@@ -87,7 +80,7 @@ impl PassPhrase {
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let pass_phrase = Self(Origin::File(path.as_ref().into()));
+        let pass_phrase = Self(Source::File(path.as_ref().into()));
         pass_phrase.read()?;
         Ok(pass_phrase)
     }
@@ -96,18 +89,18 @@ impl PassPhrase {
         if text.is_empty() {
             return Err(invalid(what, "is empty: leave it out for a key that is not encrypted"));
         }
-        Ok(Self(Origin::Given(text.into())))
+        Ok(Self(Source::Text(text.into())))
     }
 
     /// Whether it is the same whenever it is read.
     pub(super) fn is_fixed(&self) -> bool {
-        matches!(self.0, Origin::Given(_))
+        matches!(self.0, Source::Text(_))
     }
 
     pub(super) fn read(&self) -> Result<Arc<str>, Error> {
         let file = match &self.0 {
-            Origin::Given(text) => return Ok(text.clone()),
-            Origin::File(file) => file,
+            Source::Text(text) => return Ok(text.clone()),
+            Source::File(file) => file,
         };
         let what = format!("the pass phrase in the file {file:?}");
         let text = files::text(file, LONGEST_FILE).map_err(|problem| invalid(&what, &problem))?;
@@ -122,8 +115,8 @@ impl PassPhrase {
 impl fmt::Debug for PassPhrase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Origin::Given(_) => write!(f, "a pass phrase, hidden"),
-            Origin::File(file) => write!(f, "the pass phrase in the file {file:?}"),
+            Source::Text(_) => write!(f, "a pass phrase, hidden"),
+            Source::File(file) => write!(f, "the pass phrase in the file {file:?}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::base::files;
-use crate::base::parts::Parts;
+use crate::base::message::{Given, Message};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::Path;
@@ -58,10 +58,17 @@ impl Source {
         }
     }
 
-    pub(super) fn pass_on(&self, letter: u8, parts: &mut Parts) {
+    pub(super) fn pass_on(&self, key: &str, message: Message) -> Message {
         match self {
-            Self::Text(text) => parts.text(letter, text.as_bytes()),
-            Self::File(file) => parts.file(letter, file),
+            Self::Text(text) => message.and(key, text),
+            Self::File(file) => message.file(key, file),
+        }
+    }
+
+    pub(super) fn passed_on(given: &Given<'_>) -> Self {
+        match *given {
+            Given::Text(text) => Self::Text(text.into()),
+            Given::File(file) => Self::File(file.into()),
         }
     }
 

@@ -18,7 +18,7 @@ fn scripted(script: &str) -> Command {
 
 /// A guardian that answers `answer` when it has everything that it needs.
 fn answering(answer: &str) -> Command {
-    scripted(&format!(r#"case $line in '{{"Connect"'*) echo "{answer}" >&0 ;; '"Leave"') exit 0 ;; esac"#))
+    scripted(&format!(r#"case $line in options*) echo "{answer}" >&0 ;; leave) exit 0 ;; esac"#))
 }
 
 fn file(name: &str) -> PathBuf {
@@ -34,8 +34,7 @@ async fn a_guardian_is_told_the_key_of_each_session_and_when_to_leave() {
     let server = Server::start().unwrap();
     let (client, options) = client(&server).await;
     let heard = file("told");
-    let script =
-        r#"echo "$line" >>"$0"; case $line in '{"Connect"'*) echo Watches >&0 ;; '"Leave"') exit 0 ;; esac"#;
+    let script = r#"echo "$line" >>"$0"; case $line in options*) echo watches >&0 ;; leave) exit 0 ;; esac"#;
     let mut command = scripted(script);
     command.arg(&heard);
     let guardian = client.guard(command).await.unwrap();
@@ -48,13 +47,13 @@ async fn a_guardian_is_told_the_key_of_each_session_and_when_to_leave() {
     }
     let second = client.session_key().await.unwrap();
     guardian.dismiss().await;
-    let key = |key: &crate::SessionKey| format!("{{\"Key\":{:?}}}", key.to_bytes());
-    let connect = format!("{{\"Connect\":{{\"options\":{:?},\"within\":10000}}}}", options.to_bytes());
-    let expected =
-        ["\"Watch\"".to_owned(), key(&first), connect, key(&second), "\"Leave\"".to_owned()].join("\n");
+    let key = |key: &crate::SessionKey| Message::new("session").bytes("key", &key.to_bytes());
+    let connect = options.pass_on(Message::new("options"));
+    let expected = [Message::new("watch"), key(&first), connect, key(&second), Message::new("leave")];
+    let expected = String::from_utf8(expected.map(|message| message.to_line()).concat()).unwrap();
     let found = lines();
     let _ = fs::remove_file(&heard);
-    assert_eq!(found, expected + "\n");
+    assert_eq!(found, expected);
 }
 
 #[tokio::test]
@@ -75,7 +74,7 @@ async fn what_cannot_be_started_is_an_error_that_says_what_to_do() {
     }
     fs::remove_file(&plain).unwrap();
     // None of them is still the client's guardian.
-    client.guard(answering("Watches")).await.unwrap().dismiss().await;
+    client.guard(answering("watches")).await.unwrap().dismiss().await;
 }
 
 #[tokio::test]
@@ -86,7 +85,7 @@ async fn another_program_is_recognised_and_does_not_stay() {
         (Command::new("true"), ErrorKind::InvalidInput, "it ended at once"),
         (answering("hello"), ErrorKind::InvalidInput, "it says \"hello\""),
         (scripted("head -c 10000 /dev/zero >&0"), ErrorKind::InvalidInput, "more than an answer"),
-        (answering("Fails it has no Kerberos"), ErrorKind::Refused, "it has no Kerberos"),
+        (answering("fails why it%20has%20no%20Kerberos"), ErrorKind::Refused, "it has no Kerberos"),
     ] {
         let error = refusal(&client, command).await;
         assert_eq!(error.kind(), kind);
@@ -108,29 +107,29 @@ async fn a_program_that_says_nothing_is_not_waited_for_without_end() {
 async fn a_client_has_one_guardian_at_a_time() {
     let server = Server::start().unwrap();
     let (client, _) = client(&server).await;
-    let guardian = client.guard(answering("Watches")).await.unwrap();
-    let error = refusal(&client.clone(), answering("Watches")).await;
+    let guardian = client.guard(answering("watches")).await.unwrap();
+    let error = refusal(&client.clone(), answering("watches")).await;
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("has a guardian already"), "{error}");
     guardian.dismiss().await;
-    let guardian = client.guard(answering("Watches")).await.unwrap();
+    let guardian = client.guard(answering("watches")).await.unwrap();
     let mut has_guardian = client.pool().has_guardian().subscribe();
     drop(guardian);
     has_guardian.wait_for(|has_guardian| !has_guardian).await.unwrap();
     // A guardian that was killed makes way, too.
-    client.guard(scripted("echo Watches >&0; read line; exit 1")).await.unwrap().keep();
+    client.guard(scripted("echo watches >&0; read line; exit 1")).await.unwrap().keep();
     has_guardian.wait_for(|has_guardian| !has_guardian).await.unwrap();
-    client.guard(answering("Watches")).await.unwrap().keep();
+    client.guard(answering("watches")).await.unwrap().keep();
 }
 
 #[tokio::test]
 async fn closing_the_client_ends_its_guardian_and_a_closed_one_gets_none() {
     let server = Server::start().unwrap();
     let (client, _) = client(&server).await;
-    client.guard(answering("Watches")).await.unwrap().keep();
+    client.guard(answering("watches")).await.unwrap().keep();
     client.close().await;
     assert!(!*client.pool().has_guardian().borrow(), "it is still there");
-    let error = refusal(&client, answering("Watches")).await;
+    let error = refusal(&client, answering("watches")).await;
     assert_eq!(error.kind(), ErrorKind::Closed);
 }
 
@@ -139,7 +138,7 @@ async fn a_call_that_is_cancelled_leaves_no_guardian() {
     let server = Server::start().unwrap();
     let (client, _) = client(&server).await;
     let begun = file("begun");
-    let mut command = scripted(r#"echo >"$0"; [ "$line" != '"Leave"' ] || exit 0"#);
+    let mut command = scripted(r#"echo >"$0"; [ "$line" != leave ] || exit 0"#);
     command.arg(&begun);
     tokio::select! {
         biased;
