@@ -120,7 +120,7 @@
 //            debt
 //            stats
 //            lock_figures                               what is counted of the locks of one name
-//            lock_stats tally
+//            tally
 //            histogram attempts outcome
 //            clock duration error failure message owner platform sockets sync wait
 // ```
@@ -148,7 +148,7 @@ pub use self::connect::tls::{PassPhrase, Tls};
 pub use self::{
     base::error::{Conflict, Error, ErrorKind},
     base::histogram::Histogram,
-    base::lock_stats::LockStats,
+    base::lock_figures::LockStats,
     base::outcome::AcquireOutcome,
     base::owner::Owner,
     base::stats::Stats,

@@ -614,7 +614,7 @@ impl LocalQueue {
         };
         let token = writer.unwrap_or_else(|| Token::of(holding.czxid));
         let slot = self.shared.pool.slot().clone();
-        self.shared.counters.count_grant();
+        self.shared.counters.grants.add();
         let grant = Grant::new(holding.clone(), token, slot, owner, is_bound, self.this.clone(), turn);
         state.grants.insert(turn, grant.clone());
         for (claim, held_at) in self.claims.iter().zip(&self.held_at) {

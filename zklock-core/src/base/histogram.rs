@@ -58,41 +58,40 @@ impl Unit {
     }
 }
 
-/// A histogram to which any thread adds.
-#[derive(Debug)]
+/// A histogram to which any thread adds, either times or numbers of contenders.
+#[derive(Default)]
 pub(crate) struct Recorder {
-    unit: Unit,
     counts: [AtomicU64; BUCKETS + 1],
     sum: AtomicU64,
 }
 
 impl Recorder {
-    pub(crate) fn of_times() -> Self {
-        Self::of(Unit::Seconds)
-    }
-
-    pub(crate) fn of_contenders() -> Self {
-        Self::of(Unit::Contenders)
-    }
-
-    fn of(unit: Unit) -> Self {
-        Self { unit, counts: std::array::from_fn(|_| AtomicU64::new(0)), sum: AtomicU64::new(0) }
-    }
-
     pub(crate) fn add_time(&self, time: Duration) {
-        self.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.add(Unit::Seconds, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    pub(crate) fn add(&self, amount: u64) {
-        self.counts[self.unit.bucket(amount)].fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn add_contenders(&self, number: usize) {
+        self.add(Unit::Contenders, number as u64);
+    }
+
+    fn add(&self, unit: Unit, amount: u64) {
+        self.counts[unit.bucket(amount)].fetch_add(1, Ordering::Relaxed);
         if amount > 0 {
             self.sum.fetch_add(amount, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn read(&self) -> Histogram {
-        let counts = std::array::from_fn(|bucket| self.counts[bucket].load(Ordering::Relaxed));
-        Histogram { unit: self.unit, counts, sum: self.sum.load(Ordering::Relaxed) }
+    pub(crate) fn times(&self) -> Histogram {
+        self.read(Unit::Seconds)
+    }
+
+    pub(crate) fn contenders(&self) -> Histogram {
+        self.read(Unit::Contenders)
+    }
+
+    fn read(&self, unit: Unit) -> Histogram {
+        let counts = self.counts.each_ref().map(|count| count.load(Ordering::Relaxed));
+        Histogram { unit, counts, sum: self.sum.load(Ordering::Relaxed) }
     }
 }
 
@@ -177,14 +176,14 @@ mod tests {
 
     #[test]
     fn a_time_is_in_the_first_bucket_whose_bound_is_not_smaller() {
-        let recorder = Recorder::of_times();
+        let recorder = Recorder::default();
         for nanos in [0, 1, 100_000] {
             recorder.add_time(Duration::from_nanos(nanos));
         }
         recorder.add_time(Duration::from_nanos(100_001));
         recorder.add_time(Duration::from_micros(200));
         recorder.add_time(Duration::from_millis(1));
-        let histogram = recorder.read();
+        let histogram = recorder.times();
         assert_eq!(filled(&histogram), [(0.000_1, 3), (0.000_2, 2), (0.001_6, 1)]);
         assert_eq!(histogram.count(), 6);
         assert_eq!(histogram.sum(), 0.001_400_002);
@@ -204,31 +203,31 @@ mod tests {
 
     #[test]
     fn what_is_larger_than_every_bound_is_counted_all_the_same() {
-        let recorder = Recorder::of_times();
+        let recorder = Recorder::default();
         recorder.add_time(Duration::MAX);
-        assert_eq!(filled(&recorder.read()), [(f64::INFINITY, 1)]);
-        let bounds: Vec<_> = recorder.read().buckets().map(|(bound, _)| bound).collect();
+        assert_eq!(filled(&recorder.times()), [(f64::INFINITY, 1)]);
+        let bounds: Vec<_> = recorder.times().buckets().map(|(bound, _)| bound).collect();
         assert_eq!((bounds.len(), bounds[BUCKETS - 1]), (BUCKETS + 1, 838.860_8));
         assert!(bounds.is_sorted());
     }
 
     #[test]
     fn a_queue_without_anybody_has_a_bucket_of_its_own() {
-        let recorder = Recorder::of_contenders();
-        [0, 0, 1, 2, 3, 4, 5_000].into_iter().for_each(|ahead| recorder.add(ahead));
-        let histogram = recorder.read();
+        let recorder = Recorder::default();
+        [0, 0, 1, 2, 3, 4, 5_000].into_iter().for_each(|ahead| recorder.add_contenders(ahead));
+        let histogram = recorder.contenders();
         assert_eq!(filled(&histogram), [(0.0, 2), (1.0, 1), (3.0, 2), (7.0, 1), (f64::INFINITY, 1)]);
         assert_eq!((histogram.count(), histogram.sum()), (7, 5_010.0));
     }
 
     #[test]
     fn nothing_that_threads_add_is_lost() {
-        let recorder = Recorder::of_times();
+        let recorder = Recorder::default();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..1_000).for_each(|_| recorder.add_time(Duration::from_millis(1))));
             }
         });
-        assert_eq!((recorder.read().count(), recorder.read().sum()), (4_000, 4.0));
+        assert_eq!((recorder.times().count(), recorder.times().sum()), (4_000, 4.0));
     }
 }

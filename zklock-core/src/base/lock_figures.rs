@@ -6,15 +6,52 @@
 
 use crate::base::clock;
 use crate::base::error::LossReason;
-use crate::base::lock_stats::LockStats;
+use crate::base::histogram::Histogram;
 use crate::base::outcome::AcquireOutcome;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
-use crate::base::tally::{Tally, count, read};
+use crate::base::tally::{ByOutcome, ByReason, Counter, Tally, figures};
 use crate::machine::Moment;
 use std::collections::BTreeMap;
 use std::sync::Weak;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+figures! {
+    /// The figures of the locks with one [name](crate::LockSpec::figures) in a client. They are part of
+    /// [`Stats`](crate::Stats).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::Client) {
+    /// for lock in client.stats().locks {
+    ///     println!("{}: {} held, {} waiting", lock.name, lock.held, lock.waiting);
+    /// }
+    /// # }
+    /// ```
+    LockStats {
+        /// The name.
+        pub name: String,
+        /// Grants that are held now.
+        /// A reentrant owner has one, however often it acquires, and a lost hold is not held.
+        pub held: u64 = "lock_held",
+        /// Calls that wait for the lock now.
+        /// A call that gets a hold without a request never waits.
+        pub waiting: u64 = "lock_waiting",
+        /// Age of the oldest grant that is held now.
+        /// `None` if nothing is held.
+        pub oldest_hold: Option<Duration> = "lock_oldest_hold_seconds",
+        /// Calls that acquire a lock, by how they ended.
+        acquires: ByOutcome = "lock_acquires_total",
+        /// Holds lost, by the reason.
+        losses_by: ByReason = "lock_losses_total",
+        /// From a call that acquires a lock to its hold.
+        /// See [`Stats::acquire_wait`](crate::Stats::acquire_wait).
+        pub acquire_wait: Histogram = "lock_wait_seconds",
+        /// From a grant to its release or loss.
+        /// See [`Stats::hold_time`](crate::Stats::hold_time).
+        pub hold_time: Histogram = "lock_hold_seconds",
+    }
+}
 
 /// A grant that is counted.
 pub(crate) trait Losable: Send + Sync {
@@ -28,25 +65,13 @@ type Key = (Moment, usize);
 /// The figures of the locks of one name.
 #[derive(Default)]
 pub(crate) struct LockFigures {
-    tally: Tally,
-    waiting: AtomicU64,
+    pub(crate) tally: Tally,
+    pub(crate) waiting: Counter,
     /// The grants that are held, the oldest first.
     held: Mutex<BTreeMap<Key, Weak<dyn Losable>>>,
 }
 
 impl LockFigures {
-    pub(crate) fn count_waiter(&self) {
-        count(&self.waiting);
-    }
-
-    pub(crate) fn forget_waiter(&self) {
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_acquire(&self, outcome: AcquireOutcome, waited: Duration) {
-        self.tally.count_acquire(outcome, waited);
-    }
-
     /// Notes a grant, until [`count_hold`](Self::count_hold).
     pub(crate) fn count_grant(&self, since: Moment, grant: Weak<dyn Losable>) {
         lock_ignoring_poison(&self.held).insert((since, grant.as_ptr().addr()), grant);
@@ -74,10 +99,10 @@ impl LockFigures {
         LockStats {
             name: name.to_owned(),
             held,
-            waiting: read(&self.waiting),
+            waiting: self.waiting.read(),
             oldest_hold: oldest.map(|since| clock::now().since(since)),
-            acquire_wait: self.tally.acquire_wait.read(),
-            hold_time: self.tally.hold_time.read(),
+            acquire_wait: self.tally.acquire_wait.times(),
+            hold_time: self.tally.hold_time.times(),
             acquires: self.tally.acquires(),
             losses_by: self.tally.losses(),
         }

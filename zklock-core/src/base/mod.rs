@@ -8,7 +8,6 @@ pub(crate) mod files;
 pub(crate) mod histogram;
 pub(crate) mod leaving;
 pub(crate) mod lock_figures;
-pub(crate) mod lock_stats;
 pub(crate) mod message;
 pub(crate) mod outcome;
 pub(crate) mod owner;
@@ -16,6 +15,6 @@ pub(crate) mod platform;
 pub(crate) mod sockets;
 pub(crate) mod stats;
 pub(crate) mod sync;
-mod tally;
+pub(crate) mod tally;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
 pub(crate) mod wait;

@@ -3,95 +3,70 @@
 use crate::base::attempts::Attempts;
 use crate::base::error::LossReason;
 use crate::base::histogram::{Histogram, Recorder};
-use crate::base::lock_figures::LockFigures;
-use crate::base::lock_stats::LockStats;
+use crate::base::lock_figures::{LockFigures, LockStats};
 use crate::base::outcome::AcquireOutcome;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
-use crate::base::tally::{Tally, count, read};
+use crate::base::tally::{ByOutcome, ByReason, Counter, Tally, figures};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 /// The most names for figures in a client. Each costs a Prometheus server 69 time series.
 const NAMES: usize = 100;
 /// The name under which locks are counted that come too late for one of their own.
 const OTHER: &str = "other";
 
-/// The counters of a client and its clones since the client was made.
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(client: zklock_core::Client) {
-/// use zklock_core::{AcquireOutcome, LossReason};
-///
-/// let stats = client.stats();
-/// println!("{} grants, {} nodes still to be deleted", stats.grants, stats.owed);
-/// println!("{} acquires timed out", stats.acquires(AcquireOutcome::TimedOut));
-/// println!("{} holds lost to an operator", stats.losses_by(LossReason::NodeDeleted));
-/// # }
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Stats {
-    /// Sessions opened.
-    pub sessions: u64,
-    /// Connections that replaced a broken one within the same session.
-    pub reconnects: u64,
-    /// Locks granted, including grants whose caller had just given up. A hold that a reentrant owner acquires inside its
-    /// own hold shares the grant, and is not counted.
-    pub grants: u64,
-    /// Holds lost.
-    pub losses: u64,
-    /// Attempts whose caller has its answer, but whose node may still exist. The client is deleting
-    /// these nodes.
-    pub owed: u64,
-    /// Seconds from the start of a call that acquires a lock to its hold. Only calls that got one are counted.
-    pub acquire_wait: Histogram,
-    /// Seconds from a grant to its release or loss. It is counted when the hold is released or dropped, even if it had been
-    /// lost.
-    pub hold_time: Histogram,
-    /// Seconds from a heartbeat to its answer. Heartbeats are sent only while something is held.
-    pub heartbeat_lag: Histogram,
-    /// How many contenders were ahead of a node in its queue when it had just been created. Zero means that the lock was free.
-    /// For a set of locks, it is the longest of their queues; for a semaphore, the contenders that are about to take permits.
-    /// Callers of this client that wait without a node are not counted, and an exclusive lock has no queue.
-    pub queue_length: Histogram,
-    /// The figures of locks that have a [name](crate::LockSpec::figures) for them, in the order of the names.
-    pub locks: Vec<LockStats>,
-    acquires: [u64; AcquireOutcome::ALL.len()],
-    losses_by: [u64; LossReason::ALL.len()],
+figures! {
+    /// The counters of a client and its clones since the client was made.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) {
+    /// use zklock_core::{AcquireOutcome, LossReason};
+    ///
+    /// let stats = client.stats();
+    /// println!("{} grants, {} nodes still to be deleted", stats.grants, stats.owed);
+    /// println!("{} acquires timed out", stats.acquires(AcquireOutcome::TimedOut));
+    /// println!("{} holds lost to an operator", stats.losses_by(LossReason::NodeDeleted));
+    /// # }
+    /// ```
+    Stats {
+        /// Sessions opened.
+        pub sessions: u64 = "sessions_total",
+        /// Connections that replaced a broken one within the same session.
+        pub reconnects: u64 = "reconnects_total",
+        /// Calls that acquire a lock, by how they ended.
+        acquires: ByOutcome = "acquires_total",
+        /// Locks granted, including grants whose caller had just given up.
+        /// A hold that a reentrant owner acquires inside its own hold shares the grant, and is not counted.
+        pub grants: u64 = "grants_total",
+        /// Holds lost.
+        pub losses: u64,
+        /// Holds lost, by the reason.
+        losses_by: ByReason = "losses_total",
+        /// Attempts whose caller has its answer, but whose node may still exist.
+        /// The client is deleting these nodes.
+        pub owed: u64 = "cleanups_owed",
+        /// Seconds from the start of a call that acquires a lock to its hold.
+        /// Only calls that got one are counted.
+        pub acquire_wait: Histogram = "acquire_wait_seconds",
+        /// Seconds from a grant to its release or loss.
+        /// It is counted when the hold is released or dropped, even if it had been lost.
+        pub hold_time: Histogram = "hold_seconds",
+        /// Seconds from a heartbeat to its answer.
+        /// Heartbeats are sent only while something is held.
+        pub heartbeat_lag: Histogram = "heartbeat_lag_seconds",
+        /// How many contenders were ahead of a node in its queue when it had just been created.
+        /// Zero means that the lock was free. For a set of locks, it is the longest of their queues; for a semaphore, the
+        /// contenders that are about to take permits. Callers of this client that wait without a node are not counted, and an
+        /// exclusive lock has no queue.
+        pub queue_length: Histogram = "queue_length",
+        /// The figures of locks that have a [name](crate::LockSpec::figures) for them, in the order of the names.
+        pub locks: Vec<LockStats>,
+    }
 }
 
 impl Stats {
-    /// Returns how many calls that acquire a lock ended in this way. A call for one of several locks counts once. The inner
-    /// calls of a reentrant owner count too.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use zklock_core::{AcquireOutcome, Stats};
-    ///
-    /// assert_eq!(Stats::default().acquires(AcquireOutcome::Granted), 0);
-    /// ```
-    pub fn acquires(&self, outcome: AcquireOutcome) -> u64 {
-        self.acquires[outcome as usize]
-    }
-
-    /// Returns how many holds were lost for this reason.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use zklock_core::{LossReason, Stats};
-    ///
-    /// assert_eq!(Stats::default().losses_by(LossReason::SessionExpired), 0);
-    /// ```
-    pub fn losses_by(&self, reason: LossReason) -> u64 {
-        self.losses_by[reason as usize]
-    }
-
     /// Returns the figures of the locks with this [name](crate::LockSpec::figures); `None` if the client has made no lock
     /// with it.
     ///
@@ -117,32 +92,19 @@ impl Default for Stats {
 }
 
 /// The counters. No decision depends on them, except on whether a session was ever open.
+#[derive(Default)]
 pub(crate) struct Counters {
-    sessions: AtomicU64,
-    reconnects: AtomicU64,
-    grants: AtomicU64,
+    pub(crate) sessions: Counter,
+    pub(crate) reconnects: Counter,
+    pub(crate) grants: Counter,
     /// What all locks have done together.
-    tally: Tally,
-    heartbeat_lag: Recorder,
-    queue_length: Recorder,
+    pub(crate) tally: Tally,
+    pub(crate) heartbeat_lag: Recorder,
+    /// How many contenders are before a new node.
+    pub(crate) queue_length: Recorder,
     /// What the locks of each name have done. Names stay, because counters that go back to zero mean a new process.
     locks: Mutex<BTreeMap<Arc<str>, Arc<LockFigures>>>,
     pub(crate) attempts: Attempts,
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self {
-            sessions: AtomicU64::default(),
-            reconnects: AtomicU64::default(),
-            grants: AtomicU64::default(),
-            tally: Tally::default(),
-            heartbeat_lag: Recorder::of_times(),
-            queue_length: Recorder::of_contenders(),
-            locks: Mutex::default(),
-            attempts: Attempts::default(),
-        }
-    }
 }
 
 impl Counters {
@@ -162,58 +124,20 @@ impl Counters {
         figures
     }
 
-    pub(crate) fn count_session(&self) {
-        count(&self.sessions);
-    }
-
-    /// Returns how many sessions have been opened.
-    pub(crate) fn sessions(&self) -> u64 {
-        read(&self.sessions)
-    }
-
-    pub(crate) fn count_reconnect(&self) {
-        count(&self.reconnects);
-    }
-
-    pub(crate) fn count_grant(&self) {
-        count(&self.grants);
-    }
-
-    pub(crate) fn count_loss(&self, reason: LossReason) {
-        self.tally.count_loss(reason);
-    }
-
-    pub(crate) fn count_hold(&self, held: Duration) {
-        self.tally.count_hold(held);
-    }
-
-    pub(crate) fn count_heartbeat(&self, lag: Duration) {
-        self.heartbeat_lag.add_time(lag);
-    }
-
-    /// Counts a new node, with this many contenders before it.
-    pub(crate) fn count_entry(&self, ahead: usize) {
-        self.queue_length.add(ahead as u64);
-    }
-
-    pub(crate) fn count_acquire(&self, outcome: AcquireOutcome, waited: Duration) {
-        self.tally.count_acquire(outcome, waited);
-    }
-
     pub(crate) fn read(&self) -> Stats {
         let losses_by = self.tally.losses();
         // Copied, so that reading thousands of holds keeps no lock from being made.
         let locks = lock_ignoring_poison(&self.locks).clone();
         Stats {
-            sessions: self.sessions(),
-            reconnects: read(&self.reconnects),
-            grants: read(&self.grants),
-            losses: losses_by.iter().sum(),
+            sessions: self.sessions.read(),
+            reconnects: self.reconnects.read(),
+            grants: self.grants.read(),
+            losses: losses_by.0.iter().sum(),
             owed: self.attempts.owed(),
-            acquire_wait: self.tally.acquire_wait.read(),
-            hold_time: self.tally.hold_time.read(),
-            heartbeat_lag: self.heartbeat_lag.read(),
-            queue_length: self.queue_length.read(),
+            acquire_wait: self.tally.acquire_wait.times(),
+            hold_time: self.tally.hold_time.times(),
+            heartbeat_lag: self.heartbeat_lag.times(),
+            queue_length: self.queue_length.contenders(),
             locks: locks.iter().map(|(name, figures)| figures.read(name)).collect(),
             acquires: self.tally.acquires(),
             losses_by,
@@ -229,9 +153,9 @@ mod tests {
     fn a_name_that_comes_too_late_is_counted_as_other() {
         let counters = Counters::default();
         for number in 0..NAMES + 2 {
-            counters.of_locks(&format!("name-{number:03}")).count_waiter();
+            counters.of_locks(&format!("name-{number:03}")).waiting.add();
         }
-        counters.of_locks("name-000").count_waiter();
+        counters.of_locks("name-000").waiting.add();
         let stats = counters.read();
         let waiting = |name| stats.lock(name).map(|lock| lock.waiting);
         assert_eq!(stats.locks.len(), NAMES + 1);

@@ -164,7 +164,7 @@ impl Grant {
     pub(crate) fn note_end(&self) {
         let lost_at = self.holding.lost_at();
         let held = lost_at.unwrap_or_else(clock::now).since(self.since);
-        self.session().counters().count_hold(held);
+        self.session().counters().tally.count_hold(held);
         if let Some(figures) = self.figures.get() {
             figures.count_hold(self.since, self, held);
         }

@@ -4,11 +4,13 @@
 
 use crate::base::error::LossReason;
 use crate::base::histogram::Histogram;
-use crate::base::lock_stats::LockStats;
+use crate::base::lock_figures::LockStats;
 use crate::base::outcome::AcquireOutcome;
 use crate::base::stats::Stats;
+use crate::base::tally::{ByOutcome, ByReason, Figure};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
 impl Stats {
     /// Returns the counters in Prometheus' text format 0.0.4, to be served as `text/plain; version=0.0.4`.
@@ -50,68 +52,37 @@ pub fn prometheus_text(clients: &BTreeMap<&str, Stats>) -> String {
     text(&clients.collect::<Vec<_>>())
 }
 
-/// Writes the text for these clients, each with the labels of all its samples.
+/// Writes the text for these clients, each with the labels of all its samples. The samples of a metric stand together. A metric
+/// without any is left out.
 fn text(clients: &[(String, &Stats)]) -> String {
-    let mut page = Page { text: String::with_capacity(8 * 1024), clients };
-    let acquires = "Calls that acquire a lock, by how they ended.";
-    let losses = "Holds lost, by the reason.";
-    let (wait, hold) =
-        ("From a call that acquires a lock to its hold.", "From a grant to its release or loss.");
-    page.family("sessions_total", "Sessions opened.", |stats| [plain(stats.sessions)]);
-    let reconnects = "New connections of a session whose previous connection broke.";
-    page.family("reconnects_total", reconnects, |stats| [plain(stats.reconnects)]);
-    page.family("acquires_total", acquires, |stats| by_outcome("", |outcome| stats.acquires(outcome)));
-    page.family("grants_total", "Locks granted.", |stats| [plain(stats.grants)]);
-    page.family("losses_total", losses, |stats| by_reason("", |reason| stats.losses_by(reason)));
-    let owed = "Nodes that are no longer needed and are being deleted.";
-    page.family("cleanups_owed", owed, |stats| [plain(stats.owed)]);
-    page.family("acquire_wait_seconds", wait, |stats| [plain(stats.acquire_wait)]);
-    page.family("hold_seconds", hold, |stats| [plain(stats.hold_time)]);
-    let lag = "From a heartbeat to its answer.";
-    page.family("heartbeat_lag_seconds", lag, |stats| [plain(stats.heartbeat_lag)]);
-    let ahead = "Contenders ahead of a node that has just been created.";
-    page.family("queue_length", ahead, |stats| [plain(stats.queue_length)]);
-
-    page.family("lock_held", "Grants that are held now.", |stats| of_locks(stats, |lock| lock.held));
-    page.family("lock_waiting", "Calls that wait for the lock now.", |stats| {
-        of_locks(stats, |lock| lock.waiting)
-    });
-    page.family("lock_oldest_hold_seconds", "Age of the oldest grant that is held now.", |stats| {
-        of_locks(stats, |lock| lock.oldest_hold.unwrap_or_default().as_secs_f64())
-    });
-    page.family("lock_acquires_total", acquires, |stats| {
-        stats.locks.iter().flat_map(|lock| by_outcome(&name_of(lock), |outcome| lock.acquires(outcome)))
-    });
-    page.family("lock_losses_total", losses, |stats| {
-        stats.locks.iter().flat_map(|lock| by_reason(&name_of(lock), |reason| lock.losses_by(reason)))
-    });
-    page.family("lock_wait_seconds", wait, |stats| of_locks(stats, |lock| lock.acquire_wait));
-    page.family("lock_hold_seconds", hold, |stats| of_locks(stats, |lock| lock.hold_time));
-    page.text
+    let mut page = String::with_capacity(8 * 1024);
+    for (name, help, figure) in Stats::METRICS {
+        family(&mut page, name, help, clients.iter().map(|(client, stats)| (client.clone(), figure(stats))));
+    }
+    let mut locks = Vec::new();
+    for (client, stats) in clients {
+        locks.extend(stats.locks.iter().map(|lock| (joined([client, &label("lock", &lock.name)]), lock)));
+    }
+    for (name, help, figure) in LockStats::METRICS {
+        family(&mut page, name, help, locks.iter().map(|(labels, lock)| (labels.clone(), figure(lock))));
+    }
+    page
 }
 
-fn plain<V>(value: V) -> (String, V) {
-    (String::new(), value)
-}
-
-fn by_outcome(labels: &str, count: impl Fn(AcquireOutcome) -> u64) -> Vec<(String, u64)> {
-    let counted = |outcome: &AcquireOutcome| {
-        (joined([labels, &label("outcome", &outcome.to_string())]), count(*outcome))
-    };
-    AcquireOutcome::ALL.iter().map(counted).collect()
-}
-
-fn by_reason(labels: &str, count: impl Fn(LossReason) -> u64) -> Vec<(String, u64)> {
-    let counted = |reason: &LossReason| (joined([labels, &label("reason", &snake(*reason))]), count(*reason));
-    LossReason::ALL.iter().map(counted).collect()
-}
-
-fn of_locks<V>(stats: &Stats, value: impl Fn(&LockStats) -> V) -> impl Iterator<Item = (String, V)> {
-    stats.locks.iter().map(move |lock| (name_of(lock), value(lock)))
-}
-
-fn name_of(lock: &LockStats) -> String {
-    label("lock", &lock.name)
+fn family<'a>(
+    page: &mut String,
+    name: &str,
+    help: &str,
+    samples: impl Iterator<Item = (String, &'a dyn Figure)>,
+) {
+    for (number, (labels, figure)) in samples.enumerate() {
+        if number == 0 {
+            let kind = if name.ends_with("_total") { "counter" } else { figure.kind() };
+            // Writing to a string does not fail.
+            let _ = writeln!(page, "# HELP zklock_{name}{help}\n# TYPE zklock_{name} {kind}");
+        }
+        figure.write(page, name, &labels);
+    }
 }
 
 fn label(name: &str, value: &str) -> String {
@@ -136,28 +107,38 @@ fn snake(reason: LossReason) -> String {
     label
 }
 
-/// What a sample is made of.
-trait Value {
-    /// The type in Prometheus of a metric that is not a counter.
-    const KIND: &str = "gauge";
-
-    fn write(&self, page: &mut String, name: &str, labels: &str);
-}
-
-impl Value for u64 {
+impl Figure for u64 {
     fn write(&self, page: &mut String, name: &str, labels: &str) {
         line(page, name, labels, self);
     }
 }
 
-impl Value for f64 {
+impl Figure for Option<Duration> {
     fn write(&self, page: &mut String, name: &str, labels: &str) {
-        line(page, name, labels, self);
+        line(page, name, labels, self.unwrap_or_default().as_secs_f64());
     }
 }
 
-impl Value for Histogram {
-    const KIND: &str = "histogram";
+impl Figure for ByOutcome {
+    fn write(&self, page: &mut String, name: &str, labels: &str) {
+        for (outcome, count) in AcquireOutcome::ALL.iter().zip(self.0) {
+            line(page, name, &joined([labels, &label("outcome", &outcome.to_string())]), count);
+        }
+    }
+}
+
+impl Figure for ByReason {
+    fn write(&self, page: &mut String, name: &str, labels: &str) {
+        for (reason, count) in LossReason::ALL.iter().zip(self.0) {
+            line(page, name, &joined([labels, &label("reason", &snake(*reason))]), count);
+        }
+    }
+}
+
+impl Figure for Histogram {
+    fn kind(&self) -> &'static str {
+        "histogram"
+    }
 
     fn write(&self, page: &mut String, name: &str, labels: &str) {
         for (bound, count) in self.buckets() {
@@ -171,35 +152,7 @@ impl Value for Histogram {
 
 fn line(page: &mut String, name: &str, labels: &str, value: impl std::fmt::Display) {
     let (open, close) = if labels.is_empty() { ("", "") } else { ("{", "}") };
-    // Writing to a string does not fail.
     let _ = writeln!(page, "zklock_{name}{open}{labels}{close} {value}");
-}
-
-struct Page<'a> {
-    text: String,
-    clients: &'a [(String, &'a Stats)],
-}
-
-impl<'a> Page<'a> {
-    /// Writes a metric with its samples of all clients, which have to stand together. Without any it is left out.
-    fn family<V: Value, S: IntoIterator<Item = (String, V)>>(
-        &mut self,
-        name: &str,
-        help: &str,
-        samples: impl Fn(&'a Stats) -> S,
-    ) {
-        let of_each = |(client, stats): &'a (String, &'a Stats)| {
-            samples(stats).into_iter().map(move |(labels, value)| (joined([client, &labels]), value))
-        };
-        let mut samples = self.clients.iter().flat_map(of_each).peekable();
-        if samples.peek().is_some() {
-            let kind = if name.ends_with("_total") { "counter" } else { V::KIND };
-            let _ = writeln!(self.text, "# HELP zklock_{name} {help}\n# TYPE zklock_{name} {kind}");
-        }
-        for (labels, value) in samples {
-            value.write(&mut self.text, name, &labels);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -207,7 +160,6 @@ mod tests {
     use super::*;
     use crate::base::stats::Counters;
     use std::collections::BTreeSet;
-    use std::time::Duration;
 
     /// The samples of a page by name and labels. Each belongs to the metric whose head came last.
     fn parsed(page: &str) -> BTreeMap<&str, f64> {
@@ -248,12 +200,12 @@ mod tests {
     #[test]
     fn a_page_says_what_was_counted() {
         let counters = Counters::default();
-        counters.count_session();
-        counters.count_acquire(AcquireOutcome::Granted, Duration::from_micros(300));
-        counters.count_acquire(AcquireOutcome::Granted, Duration::from_millis(50));
-        counters.count_acquire(AcquireOutcome::TimedOut, Duration::from_secs(3));
-        counters.count_loss(LossReason::NodeDeleted);
-        counters.count_entry(2);
+        counters.sessions.add();
+        counters.tally.count_acquire(AcquireOutcome::Granted, Duration::from_micros(300));
+        counters.tally.count_acquire(AcquireOutcome::Granted, Duration::from_millis(50));
+        counters.tally.count_acquire(AcquireOutcome::TimedOut, Duration::from_secs(3));
+        counters.tally.count_loss(LossReason::NodeDeleted);
+        counters.queue_length.add_contenders(2);
         let page = counters.read().to_prometheus();
         let samples = parsed(&page);
         let expected = [
@@ -281,8 +233,8 @@ mod tests {
         let counters = Counters::default();
         assert!(!counters.read().to_prometheus().contains("zklock_lock_"));
         let figures = counters.of_locks("report");
-        figures.count_waiter();
-        figures.count_acquire(AcquireOutcome::Granted, Duration::from_micros(300));
+        figures.waiting.add();
+        figures.tally.count_acquire(AcquireOutcome::Granted, Duration::from_micros(300));
         let page = counters.read().to_prometheus();
         let samples = parsed(&page);
         let expected = [
@@ -306,8 +258,8 @@ mod tests {
     #[test]
     fn a_text_of_several_clients_has_each_metric_once_with_all_of_them() {
         let (orders, billing) = (Counters::default(), Counters::default());
-        orders.count_session();
-        billing.of_locks("report").count_waiter();
+        orders.sessions.add();
+        billing.of_locks("report").waiting.add();
         let page = prometheus_text(&[("orders", orders.read()), ("billing", billing.read())].into());
         let samples = parsed(&page);
         assert_eq!(samples["zklock_sessions_total{client=\"orders\"}"], 1.0);

@@ -53,7 +53,7 @@ impl Pool {
 
     /// Returns whether there has been a session.
     pub(crate) fn has_opened(&self) -> bool {
-        self.counters.sessions() > 0
+        self.counters.sessions.read() > 0
     }
 
     /// Returns when there has been a session. The first to call this begins to open it; that goes on even if nobody waits, until

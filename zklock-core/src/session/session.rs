@@ -256,7 +256,7 @@ impl Session {
         // After the session's end there is no connection to replace.
         if let Some(present) = &mut *present {
             *present = ensemble;
-            self.counters.count_reconnect();
+            self.counters.reconnects.add();
             self.set_connected(true);
         }
     }
@@ -746,7 +746,7 @@ impl Session {
     /// Counts how long a heartbeat that began at `since` has waited for its answer.
     pub(crate) fn count_beat(&self, since: Moment, check: &Check) {
         if matches!(check, Check::Answered { .. }) {
-            self.counters.count_heartbeat(clock::now().since(since));
+            self.counters.heartbeat_lag.add_time(clock::now().since(since));
             self.note_answer(since);
         }
     }

@@ -83,7 +83,7 @@ impl SessionKeeper {
             None => return,
         };
         loop {
-            self.counters.count_session();
+            self.counters.sessions.add();
             self.slot.is_zookeeper();
             let Opened { ensemble, asked, session, timeout } = opened;
             let connection = Arc::new(ensemble);
@@ -111,7 +111,7 @@ impl SessionKeeper {
     /// that is not how it ends.
     fn has_failed(&mut self) -> bool {
         // A panic in its task is for lack of some resource.
-        let panicked = std::thread::panicking() && self.counters.sessions() == 0;
+        let panicked = std::thread::panicking() && self.counters.sessions.read() == 0;
         let Some(failure) = self.failure.take().or_else(|| panicked.then(wanting)) else { return false };
         let has_failed = self.slot.state.send_if_modified(|state| {
             let has_failed = !*self.closing.borrow();
@@ -130,7 +130,7 @@ impl SessionKeeper {
     async fn open(&self, turn: &mut usize) -> Result<Opened, Error> {
         let mut pause = FIRST_PAUSE;
         let mut refusals = Refusals::of(&self.options);
-        let is_first = self.counters.sessions() == 0;
+        let is_first = self.counters.sessions.read() == 0;
         loop {
             // Each try begins with the next host, so that one that does not work is not always the first.
             *turn = turn.wrapping_add(1);
@@ -195,7 +195,7 @@ impl SessionKeeper {
 
     async fn pause(&self, pause: &mut Duration, problem: String) {
         tracing::debug!(problem, "no session could be opened");
-        let (problem, is_first) = (Some(problem.into()), self.counters.sessions() == 0);
+        let (problem, is_first) = (Some(problem.into()), self.counters.sessions.read() == 0);
         // Before the pause, so that a caller whose time runs out in it can say why.
         let state = if is_first { SlotState::First(problem) } else { SlotState::Next(problem) };
         self.slot.state.send_replace(state);

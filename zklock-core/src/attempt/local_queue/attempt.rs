@@ -249,7 +249,7 @@ impl Attempt {
         queue.handle_left(place);
         let count = || {
             if let Status::Lost(reason) = holding.status() {
-                queue.shared.counters.count_loss(reason);
+                queue.shared.counters.tally.count_loss(reason);
             }
         };
         // Not only when the node is gone, which may take as long as no server answers.
@@ -372,7 +372,7 @@ impl Attempt {
         let (first_delete, mut nodes) = (&mut self.first_delete, None);
         let hear = |flight: &[Operation], outcomes: &mut [Outcome]| {
             let ahead = entry::ahead(claims, flight, outcomes);
-            ahead.iter().for_each(|ahead| queue.shared.counters.count_entry(*ahead));
+            ahead.iter().for_each(|ahead| queue.shared.counters.queue_length.add_contenders(*ahead));
             // It may wait for permits even if nobody is ahead.
             let may_wait = |ahead| ahead > 0 || claims.iter().any(|claim| claim.permits.is_some());
             if ahead.is_some_and(may_wait) {

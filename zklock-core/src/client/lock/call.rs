@@ -22,7 +22,7 @@ impl<'a> AcquireCall<'a> {
     pub(super) fn begin(lock: &'a Lock) -> Self {
         let span = span_of_call(lock.path());
         span.in_scope(|| tracing::debug!(path = lock.path(), "acquire begins"));
-        lock.figures.iter().for_each(|figures| figures.count_waiter());
+        lock.figures.iter().for_each(|figures| figures.waiting.add());
         Self { lock, span, since: clock::now(), is_answered: false }
     }
 
@@ -41,7 +41,7 @@ impl<'a> AcquireCall<'a> {
 
 impl Drop for AcquireCall<'_> {
     fn drop(&mut self) {
-        self.lock.figures.iter().for_each(|figures| figures.forget_waiter());
+        self.lock.figures.iter().for_each(|figures| figures.waiting.subtract());
         if !self.is_answered {
             let waited = clock::now().since(self.since);
             count(self.lock, AcquireOutcome::Cancelled, waited);
@@ -73,6 +73,6 @@ pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: D
 }
 
 fn count(lock: &Lock, outcome: AcquireOutcome, waited: Duration) {
-    lock.shared().counters.count_acquire(outcome, waited);
-    lock.figures.iter().for_each(|figures| figures.count_acquire(outcome, waited));
+    lock.shared().counters.tally.count_acquire(outcome, waited);
+    lock.figures.iter().for_each(|figures| figures.tally.count_acquire(outcome, waited));
 }
