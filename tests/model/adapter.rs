@@ -9,7 +9,6 @@ use super::machine::contender::Contender;
 use super::machine::drive;
 use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof, Seen};
 use super::machine::lease::Lease;
-use super::machine::member::{Answer, Member};
 use super::machine::memory::Memory;
 use super::machine::name::{Dialect, Role, Scheme, Uuid};
 use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
@@ -18,7 +17,7 @@ use super::machine::status::{LossReason, Status};
 use super::machine::turns::{Passing, Turns};
 use super::subject::{
     self, Attempt, Company, Do, HeldTurn, Keeping, Look, Machine, Passes, ReleaseOutcome, Reply, Rules,
-    Sharing, Sort, Term, Told, Trust, Want,
+    Sharing, Sort, Term, Trust, Want,
 };
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -37,9 +36,6 @@ pub(crate) const MACHINE: Machine = Machine {
                 let mut single = Single::new(queue, nothing(), patience);
                 drive::Machine::handle_old_servers(&mut single);
                 return Box::new(Own(single));
-            }
-            [Want { queue, sort: Sort::Member { members }, .. }] => {
-                return Box::new(Own(Member::new(queue, *members as usize, nothing(), patience)));
             }
             _ => {}
         }
@@ -84,7 +80,7 @@ fn claim(want: &Want) -> Claim {
         Sort::Read => Scheme::Read,
         Sort::Write => Scheme::Write,
         Sort::Latch => Scheme::Latch,
-        Sort::Single | Sort::Lone | Sort::Member { .. } => Scheme::Single,
+        Sort::Single | Sort::Lone => Scheme::Single,
     };
     let mut claim = match want.sort {
         Sort::Unmarked => unmarked(want.queue),
@@ -188,42 +184,6 @@ struct OwnKeeper {
     proofs: VecDeque<Proof>,
 }
 
-/// The differences between the machines.
-trait Talks: drive::Machine {
-    fn told(verdict: Self::Verdict) -> Told;
-
-    fn leave(&mut self) {}
-}
-
-impl Talks for Contender {
-    fn told(verdict: Verdict) -> Told {
-        Told::Lock(verdict)
-    }
-}
-
-impl Talks for Single {
-    fn told(verdict: Verdict) -> Told {
-        Told::Lock(verdict)
-    }
-}
-
-impl Talks for Member {
-    fn told(answer: Answer) -> Told {
-        match answer {
-            Answer::Entered { .. } => Told::Entered,
-            Answer::NotOpen => Told::NotOpen,
-            Answer::Left => Told::Left,
-            Answer::OthersWithin => Told::OthersWithin,
-            Answer::Lost => Told::Lost,
-            Answer::Failed(_) => Told::Failed,
-        }
-    }
-
-    fn leave(&mut self) {
-        self.handle_leave(Patience::Waits);
-    }
-}
-
 /// Methods that the machine's type has as well: those that only look, and those that change it.
 macro_rules! looks {
     ($($name:ident($($given:ident: $type:ty),*) -> $answer:ty;)*) => {$(
@@ -251,17 +211,17 @@ macro_rules! copied_as {
     };
 }
 
-impl<M: Talks + Clone + Hash + Debug + 'static> Attempt for Own<M> {
+impl<M: drive::Machine + Clone + Hash + Debug + 'static> Attempt for Own<M> {
     looks! {
         is_gone() -> bool;
         is_idle() -> bool;
         is_waiting() -> bool;
-        keeps_watch() -> bool;
         poll_timeout() -> Option<Moment>;
         busy_since() -> Option<Moment>;
     }
 
     does! {
+        poll_verdict() -> Option<Verdict>;
         poll_flight() -> Option<Vec<Operation>>;
         handle_session_over();
         handle_end();
@@ -272,16 +232,8 @@ impl<M: Talks + Clone + Hash + Debug + 'static> Attempt for Own<M> {
         handle_replies(outcomes: Vec<Outcome>, sent: Moment, now: Now);
     }
 
-    fn poll_verdict(&mut self) -> Option<Told> {
-        self.0.poll_verdict().map(M::told)
-    }
-
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: u128) {
         self.0.handle_session(session, heartbeat, Uuid::from_random(uuid));
-    }
-
-    fn handle_leave(&mut self) {
-        self.0.leave();
     }
 
     copied_as!(Attempt);

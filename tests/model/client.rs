@@ -6,9 +6,9 @@
 use super::line::Line;
 use super::lingering::Passed;
 use super::machine::Moment;
-use super::machine::protocol::{Operation, Outcome, WatchEvent};
+use super::machine::protocol::{Operation, Outcome, Verdict, WatchEvent};
 use super::setup::Plan;
-use super::subject::{Answer, Attempt, Machine, Sort, Told};
+use super::subject::{Answer, Attempt, Machine, Sort};
 use super::tries::Recollection;
 use super::watch::Watch;
 
@@ -23,11 +23,7 @@ pub(crate) enum Caller {
     Holds(Vec<String>),
     /// It released the hold, and these nodes stay for the next caller of its process.
     Lingers(Vec<String>),
-    /// It is within the double barrier.
-    Within,
-    /// It leaves, and waits for the others.
-    Leaves,
-    /// It gave up, released the hold, or was told of a failure, of its loss, or how it left.
+    /// It gave up, released the hold, or was told of a failure or of its loss.
     Ended,
 }
 
@@ -69,16 +65,10 @@ pub(crate) struct Client {
     pub(crate) is_proof_latest: bool,
     /// Whether the lock was not free at some time since its attempt began.
     pub(crate) was_busy: bool,
-    /// The transaction that opened the double barrier for its node.
-    pub(crate) opened: Option<i64>,
-    /// The members that it has to wait for when it leaves: their clients, and the transactions that created their nodes.
-    pub(crate) company: Vec<(usize, i64)>,
     /// Its memory of its last try, until it tries again.
     pub(crate) memory: Option<Recollection>,
     /// The tick and the transaction since which the lock that it tries is free, if it is.
     pub(crate) free_since: Option<(u8, i64)>,
-    /// Whether it ever ended without waiting for the others.
-    pub(crate) is_untidy: bool,
 }
 
 impl Client {
@@ -99,11 +89,8 @@ impl Client {
             proofs: Vec::new(),
             is_proof_latest: false,
             was_busy: false,
-            opened: None,
-            company: Vec::new(),
             memory: None,
             free_since: None,
-            is_untidy: false,
         }
     }
 
@@ -116,7 +103,6 @@ impl Client {
         (self.passed, self.was_wanted) = (None, false);
         self.removed.clear();
         self.proofs.clear();
-        (self.opened, self.company) = (None, Vec::new());
     }
 
     /// Begins to take the read side within this node.
@@ -240,16 +226,10 @@ impl Client {
             _ if self.caller == Caller::Asleep => {}
             _ => self.contender.handle_session_over(),
         }
-        if matches!(self.caller, Caller::Holds(_) | Caller::Lingers(_) | Caller::Within) {
+        if matches!(self.caller, Caller::Holds(_) | Caller::Lingers(_)) {
             self.caller = Caller::Ended;
         }
         self.end_turns();
-    }
-
-    /// The caller of a member leaves.
-    pub(crate) fn leave(&mut self) {
-        self.caller = Caller::Leaves;
-        self.contender.handle_leave();
     }
 
     /// The nodes of its hold, even if they only linger.
@@ -303,13 +283,11 @@ impl Client {
     }
 
     /// Sends the contender's next requests, and returns its verdict, if it has one.
-    pub(crate) fn poll(&mut self, line: &Line, now: Moment) -> Option<Told> {
+    pub(crate) fn poll(&mut self, line: &Line, now: Moment) -> Option<Verdict> {
         // Without a connection a request would wait without limit.
         let may_send = !line.is_down && self.flight.is_none() && self.caller != Caller::Asleep;
         if let Some(operations) = may_send.then(|| self.contender.poll_flight()).flatten() {
-            if !self.contender.keeps_watch() {
-                self.watches.clear();
-            }
+            self.watches.clear();
             self.flight = Some(Flight { operations, sent: now, replies: Vec::new(), heartbeat: false });
         }
         self.contender.poll_verdict()

@@ -223,7 +223,7 @@ impl Crowd {
         let at = number as u8;
         for (index, spot) in (0..).zip(&process.spots) {
             let is_quiet = !process.flights.iter().any(|it| (it.lock, it.place) == (spot.lock, spot.place));
-            let hears = is_quiet || spot.attempt.keeps_watch();
+            let hears = is_quiet;
             if hears && spot.watches.iter().any(|watch| watch.fired.is_some()) {
                 actions.progress.push(Event::Tell(at, index));
             }
@@ -515,7 +515,7 @@ fn serve(ensemble: &mut Ensemble, operation: &Operation, owner: Owner) -> (Outco
     match operation {
         O::List { directory } => (list(directory), None),
         O::ListAndWatch { directory } => (list(directory), Some(Target::Children(directory.to_string()))),
-        O::Inspect { path } | O::Read { path } => (found(path), None),
+        O::Inspect { path } => (found(path), None),
         O::Owns { path } => {
             let is_own = head.find(path).is_some_and(|child| child.owner.session == owner.session);
             (done(is_own), None)
@@ -523,7 +523,6 @@ fn serve(ensemble: &mut Ensemble, operation: &Operation, owner: Owner) -> (Outco
         O::Watch { path } | O::WatchOwn { path } => {
             (done(head.find(path).is_some()), Some(Target::Node(path.clone())))
         }
-        O::InspectAndWatch { path } => (found(path), Some(Target::Presence(path.clone()))),
         O::Check { paths } => (done(paths.iter().all(|path| head.find(path).is_some())), None),
         O::Create(new) => (created(ensemble.create(std::slice::from_ref(new), owner, false)), None),
         O::CreateWithin { path, guard, .. } => {

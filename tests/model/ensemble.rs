@@ -4,7 +4,7 @@
 //! it shows one of the states that they have had.
 
 use super::machine::name::{Name, Sequence};
-use super::machine::protocol::{NewNode, Outcome};
+use super::machine::protocol::NewNode;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -31,12 +31,7 @@ pub(crate) struct Owner {
     pub(crate) attempt: u8,
 }
 
-impl Owner {
-    /// The owner of a node that stays.
-    pub(crate) const NOBODY: Self = Self { session: 0, client: usize::MAX, attempt: 0 };
-}
-
-/// A queue, the permits of a semaphore, or the members of a barrier.
+/// A queue, or the permits of a semaphore.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Directory {
     pub(crate) path: &'static str,
@@ -230,24 +225,6 @@ impl Ensemble {
     }
 
     /// Creates a node that stays, if the guards exist. If it replaces one, the same transaction deletes that.
-    pub(crate) fn open(&mut self, guards: &[String], path: &str, replaces: bool) -> Outcome {
-        let Some((directory, name)) = path.rsplit_once('/') else { return Outcome::NoNode };
-        let head = self.head();
-        let is_there = head.find(path).is_some();
-        if !guards.iter().all(|guard| head.find(guard).is_some()) || replaces && !is_there {
-            return Outcome::NoNode;
-        }
-        if is_there && !replaces {
-            return Outcome::NodeExists;
-        }
-        self.commit(|tree, zxid| {
-            let directory = tree.at(directory);
-            directory.children.retain(|child| child.name != name);
-            directory.insert(name.to_owned(), None, zxid, Owner::NOBODY);
-        });
-        Outcome::Done
-    }
-
     /// Deletes the nodes in one transaction, if all of them exist.
     pub(crate) fn delete_all(&mut self, paths: &[String]) -> bool {
         let are_there = paths.iter().all(|path| self.head().find(path).is_some());

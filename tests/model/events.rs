@@ -7,9 +7,7 @@ use super::explorer::Actions;
 use super::line::Session;
 use super::machine::protocol::{NewNode, Operation, Refusal, Verdict, WatchEvent};
 use super::properties::Grant;
-use super::server::survey_views;
 use super::setup::{Clock, TIMEOUT};
-use super::subject::Told;
 use super::tries::Recollection;
 use super::world::Scene;
 
@@ -44,8 +42,6 @@ impl Scene {
         match client.next_operation(line) {
             Some(operation) if is_read(operation) => {
                 let views = self.ensemble.views(line.floor).len();
-                let is_survey = matches!(operation, Operation::Survey { .. });
-                let views = if is_survey { survey_views(views).count() } else { views };
                 progress.extend((0..views).map(|view| Action::Execute(number, view as u8)));
             }
             Some(operation) => {
@@ -61,7 +57,7 @@ impl Scene {
                 progress.push(Action::Deliver(number));
             }
         }
-        let hears = client.flight.is_none() || client.contender.keeps_watch();
+        let hears = client.flight.is_none();
         let has_to_tell = client.watches.iter().any(|watch| watch.fired.is_some())
             || client.memory.as_ref().is_some_and(Recollection::has_to_tell);
         if hears && !line.is_down && has_to_tell {
@@ -74,7 +70,7 @@ impl Scene {
         if client.contender.poll_timeout().is_some() && looks_again {
             progress.push(Action::Resume(number));
         }
-        if matches!(client.caller, Caller::Holds(_) | Caller::Within) {
+        if matches!(client.caller, Caller::Holds(_)) {
             progress.push(Action::Release(number));
         }
         if self.may_take(index) && self.is_awaited(index) {
@@ -125,8 +121,7 @@ impl Scene {
         if self.faults.refusals > 0 && next.is_some() {
             faults.push(Action::Refuse(number));
         }
-        let may_cancel = matches!(client.caller, Caller::Wants | Caller::Within | Caller::Leaves)
-            || self.is_awaited(index);
+        let may_cancel = client.caller == Caller::Wants || self.is_awaited(index);
         if self.faults.cancels > 0 && may_cancel {
             faults.push(Action::Cancel(number));
         }
@@ -182,8 +177,7 @@ impl Scene {
         self.clients[number].receive(plan, &mut self.lines[line], known, now);
     }
 
-    pub(super) fn hear(&mut self, number: usize, told: Told) {
-        let Told::Lock(verdict) = told else { return self.hear_of_barrier(number, &told) };
+    pub(super) fn hear(&mut self, number: usize, verdict: Verdict) {
         if verdict == Verdict::Wanted {
             return self.hear_wanted(number);
         }
@@ -316,10 +310,7 @@ fn is_read(operation: &Operation) -> bool {
             | O::ListMarked { .. }
             | O::ListAndWatch { .. }
             | O::Inspect { .. }
-            | O::InspectAndWatch { .. }
             | O::Owns { .. }
-            | O::Read { .. }
-            | O::Survey { .. }
             | O::Watch { .. }
             | O::WatchOwn { .. }
             | O::ReadLimit { .. }

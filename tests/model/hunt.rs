@@ -23,22 +23,20 @@ pub(crate) struct Catch {
 const APART: [&str; 6] = ["adapter", "hunt", "main", "mutants", "seeds", "switched"];
 
 /// The machine's modules that can have a seed, and the modules that must be compiled with each.
-const MODULES: [(&str, &[&str]); 17] = [
+const MODULES: [(&str, &[&str]); 15] = [
     (
         "name",
-        &["name", "layout", "claim", "queue", "drive", "flow", "contender", "single", "member", "callers"],
+        &["name", "layout", "claim", "queue", "drive", "flow", "contender", "single", "callers"],
     ),
     ("layout", &["layout", "claim", "queue", "flow", "contender", "callers"]),
     ("claim", &["claim", "queue", "flow", "contender", "callers"]),
     ("queue", &["queue", "flow", "contender"]),
-    ("drive", &["drive", "flow", "contender", "single", "member"]),
-    ("retry", &["retry", "readiness", "flow", "contender", "single", "member"]),
+    ("drive", &["drive", "flow", "contender", "single"]),
+    ("retry", &["retry", "readiness", "flow", "contender", "single"]),
     ("readiness", &["readiness", "flow", "contender", "single"]),
     ("flow", &["flow", "contender", "single"]),
     ("contender", &["flow", "contender"]),
     ("single", &["flow", "single"]),
-    ("barrier", &["barrier", "member"]),
-    ("member", &["member"]),
     ("lease", &["lease", "keeper", "memory", "callers"]),
     ("keeper", &["keeper"]),
     ("memory", &["memory", "callers"]),

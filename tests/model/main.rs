@@ -8,13 +8,13 @@
 //! * [`explorer`]: goes through all states of a world, or takes random walks
 //! * [`world`]: the directories, the clients around the contender, and the events
 //! * [`action`], [`events`], [`ensemble`], [`server`], [`watch`], [`line`], [`client`], [`setup`]: its parts
-//! * [`properties`], [`rounds`]: its properties, for locks and for double barriers
+//! * [`properties`]: its properties
 //! * [`lingering`]: nodes that are passed on within a process, and their properties
 //! * [`tries`]: tries that are answered from memory
 //! * [`crowd`], [`process`]: processes with several callers each, and their properties
 //! * [`pulse`]: one session's lease, compared with the leader's state
 //! * [`keep`]: the holds of a session under their keeper, compared with the servers' state
-//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_tries`], [`cases_of_barrier`],
+//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_tries`],
 //!   [`cases_of_holds`], [`cases_of_callers`]: the cases that are explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can take its place
 //! * [`seeds`], [`switched`], [`hunt`]: the bugs, a machine in which each can be chosen, and the program with them
@@ -22,7 +22,6 @@
 
 mod action;
 mod adapter;
-mod cases_of_barrier;
 mod cases_of_callers;
 mod cases_of_holds;
 mod cases_of_kinds;
@@ -43,7 +42,6 @@ mod mutants;
 mod process;
 mod properties;
 mod pulse;
-mod rounds;
 mod seeds;
 mod server;
 mod setup;

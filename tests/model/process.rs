@@ -10,7 +10,7 @@ use super::machine::Moment;
 use super::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use super::machine::status::{LossReason, Status};
 use super::setup::TIMEOUT;
-use super::subject::{Attempt, Call, Company, Do, HeldTurn, Machine, Sort, Told, Trust, Want};
+use super::subject::{Attempt, Call, Company, Do, HeldTurn, Machine, Sort, Trust, Want};
 use super::watch::Watch;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -555,9 +555,7 @@ impl Process {
             let may_send = !self.flights.iter().any(|flight| (flight.lock, flight.place) == (lock, place));
             let spot = &mut self.spots[at];
             if let Some(operations) = may_send.then(|| spot.attempt.poll_flight()).flatten() {
-                if !spot.attempt.keeps_watch() {
-                    spot.watches.clear();
-                }
+                spot.watches.clear();
                 self.flights.push_back(Flight { lock, place, operations, sent: view.now, outcomes: None });
             }
             at += 1;
@@ -565,8 +563,7 @@ impl Process {
         self.end(view);
     }
 
-    fn hear(&mut self, view: View<'_>, at: usize, verdict: Told) {
-        let Told::Lock(verdict) = verdict else { return };
+    fn hear(&mut self, view: View<'_>, at: usize, verdict: Verdict) {
         let spot = &mut self.spots[at];
         let (lock, place) = (spot.lock, spot.place);
         match verdict {

@@ -213,7 +213,7 @@ impl Scene {
                     |want: &Want| want.watches_children || matches!(want.sort, Sort::Single | Sort::Lone);
                 wants(one).iter().chain(wants(other)).all(|want| want.queue != path || may(want))
             }
-            Target::Presence(_) | Target::Limit => true,
+            Target::Limit => true,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The execution of requests by a server.
 
 use super::client::{is_creation, is_of_permits};
-use super::ensemble::{Child, Directory, Owner};
+use super::ensemble::{Child, Owner};
 use super::machine::name::have_one_mark;
 use super::machine::protocol::{Node, Operation, Origin, Outcome, Refusal};
 use super::watch::{Target, Watch};
@@ -15,9 +15,6 @@ impl Scene {
         let line = self.line_of(number);
         let floor = self.lines[line].floor;
         let Some(operation) = self.clients[number].next_operation(&self.lines[line]).cloned() else { return };
-        if let Operation::Survey { directory } = &operation {
-            return self.survey(number, directory, view);
-        }
         let views = self.ensemble.views(floor);
         let views = &views[usize::from(view).min(views.len() - 1)..];
         let find = |path: &String| self.lines[line].find(&views[0].1, path);
@@ -53,15 +50,6 @@ impl Scene {
                 let found = find(path).map(|child| node(child, true));
                 (found.map_or(Outcome::NoNode, Outcome::Found), true, None)
             }
-            Operation::Read { path } => {
-                let found = find(path).map(|child| node(child, true));
-                (found.map_or(Outcome::NoNode, Outcome::Found), true, None)
-            }
-            Operation::InspectAndWatch { path } => {
-                let found = find(path).map(|child| node(child, true));
-                let outcome = found.map_or(Outcome::NoNode, Outcome::Found);
-                (outcome, true, Some(Target::Presence(path.clone())))
-            }
             Operation::Watch { path } => {
                 let found = find(path).is_some();
                 (done_if(found), true, Some(Target::Node(path.clone())))
@@ -93,21 +81,6 @@ impl Scene {
         if let Some(session) = &mut self.lines[line].session {
             session.touched = now;
         }
-        self.clients[number].answer(outcome, zxid);
-    }
-
-    /// The children are listed as of one of the states that the server may be in, and read as of the same or a later one.
-    fn survey(&mut self, number: usize, directory: &str, view: u8) {
-        let line = self.line_of(number);
-        let floor = self.lines[line].floor;
-        let views = self.ensemble.views(floor);
-        let (listed, read) = survey_views(views.len()).nth(view.into()).unwrap_or_default();
-        let (names, tree) = (views[listed].1.directory(directory), &views[read].1);
-        let names = names.map(Directory::names).unwrap_or_default();
-        let nodes = names.iter().filter_map(|name| tree.find(&format!("{directory}/{name}")));
-        let outcome = Outcome::Surveyed(nodes.map(|child| node(child, true)).collect());
-        let zxid = floor.max(views[read].0);
-        self.lines[line].floor = zxid;
         self.clients[number].answer(outcome, zxid);
     }
 
@@ -151,20 +124,7 @@ impl Scene {
                 self.ensemble.create_directory(directory);
                 return Outcome::Done;
             }
-            Operation::Open { guards, path, replaces, .. } => {
-                let opened = self.ensemble.open(guards, path, *replaces);
-                if opened == Outcome::Done {
-                    self.judge_opening(number);
-                }
-                return opened;
-            }
-            Operation::DeleteAll { paths } => {
-                let is_done = self.ensemble.delete_all(paths);
-                if is_done {
-                    self.judge_end_of_round(number);
-                }
-                return done_if(is_done);
-            }
+            Operation::DeleteAll { paths } => return done_if(self.ensemble.delete_all(paths)),
             Operation::DeleteDirectory { directory } => {
                 return self.ensemble.delete_if_empty(directory).map_or(Outcome::NotEmpty, done_if);
             }
@@ -183,7 +143,6 @@ impl Scene {
         let is_place = is_creation(operation) && !is_of_permits(&self.setup.plans[number], operation);
         if created.is_some() && is_place {
             self.clients[number].removed.clear();
-            self.clients[number].opened = None;
         }
         created.map_or(Outcome::NoNode, |children| {
             Outcome::Created(children.iter().map(|child| node(child, tells)).collect())
@@ -227,9 +186,4 @@ fn node(child: &Child, tells_origin: bool) -> Node {
 
 fn done_if(done: bool) -> Outcome {
     if done { Outcome::Done } else { Outcome::NoNode }
-}
-
-/// The pairs of states, of this number, in which children may be listed and then read.
-pub(super) fn survey_views(count: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..count).flat_map(move |listed| (listed..count).map(move |read| (listed, read)))
 }

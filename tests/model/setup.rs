@@ -194,14 +194,9 @@ impl Setup {
         self
     }
 
-    /// Whether all clients are interchangeable. Members of a double barrier are not, because the order of their names matters.
+    /// Whether all clients are interchangeable.
     pub(crate) fn are_alike(&self) -> bool {
-        !self.is_barrier() && self.plans.iter().all(|plan| *plan == self.plans[0])
-    }
-
-    /// Whether the clients are members of double barriers.
-    pub(crate) fn is_barrier(&self) -> bool {
-        self.plans[0].wants[0].members().is_some()
+        self.plans.iter().all(|plan| *plan == self.plans[0])
     }
 
     /// All directories.

@@ -10,33 +10,13 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-/// The message to a caller.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
-    /// The verdict about a lock.
-    Lock(Verdict),
-    /// The member of a double barrier is within.
-    Entered,
-    /// The barrier is not open.
-    NotOpen,
-    /// The member has left, and so have all others.
-    Left,
-    /// Others are still within.
-    OthersWithin,
-    /// The member's node was gone before it left.
-    Lost,
-    /// The member was refused something.
-    Failed,
-}
-
-/// A contender, or a member of a double barrier. Its methods are those of the machine's types.
+/// A contender. Its methods are those of the machine's types.
 pub(crate) trait Attempt: Debug {
     fn is_gone(&self) -> bool;
     fn is_idle(&self) -> bool;
     fn is_waiting(&self) -> bool;
-    fn poll_verdict(&mut self) -> Option<Told>;
+    fn poll_verdict(&mut self) -> Option<Verdict>;
     fn poll_flight(&mut self) -> Option<Vec<Operation>>;
-    fn keeps_watch(&self) -> bool;
     fn poll_timeout(&self) -> Option<Moment>;
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: u128);
     fn handle_session_over(&mut self);
@@ -44,8 +24,6 @@ pub(crate) trait Attempt: Debug {
     fn handle_notice(&mut self);
     fn handle_tried_before(&mut self);
     fn busy_since(&self) -> Option<Moment>;
-    /// A member that is within leaves.
-    fn handle_leave(&mut self);
     fn handle_timeout(&mut self, now: Moment);
     fn handle_watch(&mut self, event: WatchEvent, now: Now);
     fn handle_replies(&mut self, outcomes: Vec<Outcome>, sent: Moment, now: Now);
@@ -261,10 +239,6 @@ pub(crate) enum Sort {
     Single,
     /// The same without a companion, for servers that are too old for it.
     Lone,
-    /// A double barrier that opens for this number of members.
-    Member {
-        members: u32,
-    },
     Semaphore {
         /// The node whose children are the taken permits.
         permits: &'static str,
@@ -286,14 +260,6 @@ impl Want {
             Sort::Semaphore { permits, count, .. } => (permits, count),
             Sort::Single => (self.queue, 2),
             _ => (self.queue, 1),
-        }
-    }
-
-    /// The number of members that open the double barrier, if it is one.
-    pub(crate) const fn members(&self) -> Option<u32> {
-        match self.sort {
-            Sort::Member { members } => Some(members),
-            _ => None,
         }
     }
 

@@ -1,6 +1,5 @@
 //! The cases that are explored: small worlds completely, and large ones in random walks.
 
-use super::cases_of_barrier as barrier;
 use super::cases_of_callers as callers;
 use super::cases_of_holds as holds;
 use super::cases_of_kinds as kinds;
@@ -216,16 +215,11 @@ pub(crate) fn watched_in_walks(name: &str, walks: u64) -> Case {
 /// The cases of every run. The smallest of each kind come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
     let of_locks = mutex::short().into_iter().chain(holds::short()).chain(kinds::short());
-    of_locks
-        .chain(turns::short())
-        .chain(tries::short())
-        .chain(callers::short())
-        .chain(barrier::short())
-        .collect()
+    of_locks.chain(turns::short()).chain(tries::short()).chain(callers::short()).collect()
 }
 
 /// The additional cases of long runs.
 pub(crate) fn long() -> Vec<Case> {
     let of_locks = mutex::long().into_iter().chain(holds::long()).chain(kinds::long());
-    of_locks.chain(turns::long()).chain(tries::long()).chain(callers::long()).chain(barrier::long()).collect()
+    of_locks.chain(turns::long()).chain(tries::long()).chain(callers::long()).collect()
 }

@@ -17,8 +17,6 @@ pub(crate) struct Watch {
 pub(crate) enum Target {
     Node(String),
     Children(String),
-    /// A node that need not exist.
-    Presence(String),
     /// The node with the number of permits. It need not exist.
     Limit,
 }
@@ -29,7 +27,6 @@ impl Target {
         match self {
             Self::Node(path) => tree.find(path).map(|child| child.mzxid),
             Self::Children(path) => tree.directory(path).map(|directory| directory.changed),
-            Self::Presence(path) => Some(tree.find(path).map_or(0, |child| child.mzxid)),
             Self::Limit => Some(tree.limit.map_or(0, |limit| limit.1)),
         }
     }

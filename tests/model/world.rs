@@ -2,7 +2,7 @@
 
 use super::action::Action;
 use super::client::{Caller, Client};
-use super::ensemble::{Child, Ensemble, Owner};
+use super::ensemble::{Child, Ensemble};
 use super::explorer::{Actions, Violation, World};
 use super::line::Line;
 use super::machine::Moment;
@@ -31,8 +31,6 @@ pub(crate) struct Scene {
     pub(crate) lost: Vec<(&'static str, Child)>,
     /// The node of a hold that has just been released.
     pub(crate) released: Option<String>,
-    /// Whether `ready` was deleted while a round of a double barrier goes on.
-    pub(crate) is_cut_short: bool,
     pub(crate) violation: Option<Violation>,
 }
 
@@ -42,7 +40,7 @@ impl Hash for Scene {
         self.clients.hash(state);
         self.lines.hash(state);
         self.faults.hash(state);
-        (self.ticks, &self.tokens, self.is_cut_short, &self.lost, &self.violation).hash(state);
+        (self.ticks, &self.tokens, &self.lost, &self.violation).hash(state);
     }
 }
 
@@ -70,7 +68,6 @@ impl Scene {
             tokens: vec![(0, 0); paths.len()],
             lost: Vec::new(),
             released: None,
-            is_cut_short: false,
             violation: None,
         }
     }
@@ -187,10 +184,8 @@ impl World for Scene {
         let faults = &mut actions.faults;
         let children = head.children().count() as u8;
         if self.faults.deletions > 0 {
-            // Nodes without an owner stay, because without `ready` nobody knows that a barrier is open. Companions stay as well: if
-            // one is deleted while both nodes are being deleted, the lock's node stays until its session ends.
-            let goes =
-                |child: &Child| child.owner != Owner::NOBODY && mark_of_companion(&child.name).is_none();
+            // Companions stay: if one is deleted while both nodes are being deleted, the lock's node stays until its session ends.
+            let goes = |child: &Child| mark_of_companion(&child.name).is_none();
             let deleted = (0..).zip(head.children()).filter(|(_, (_, child))| goes(child));
             faults.extend(deleted.map(|(index, _)| Action::Delete(index)));
         }
@@ -230,7 +225,7 @@ impl World for Scene {
             A::Deliver(number) => self.deliver(number.into()),
             A::Tell(number) => self.tell(number.into()),
             A::Resume(number) => self.resume(number.into()),
-            A::Release(number) => self.release(number.into()),
+            A::Release(number) => self.give_back(number.into(), false),
             A::Pass(number) => self.pass(number.into()),
             A::Take(number) => self.take(number.into()),
             A::TimeOut(number) => self.time_out(number.into()),
@@ -302,10 +297,7 @@ impl World for Scene {
     }
 
     fn check_at_rest(&self, progress: &[Action]) -> Result<(), Violation> {
-        if self.setup.is_barrier() {
-            let is_quiet = progress.iter().all(|action| matches!(action, Action::Release(_)));
-            if is_quiet { self.check_members(progress.is_empty()) } else { Ok(()) }
-        } else if progress.is_empty() {
+        if progress.is_empty() {
             self.check_end()
         } else if progress.iter().all(|action| matches!(action, Action::Release(_))) {
             self.check_waiting()?;

@@ -19,8 +19,6 @@ from changes import NO_PROGRAM, ROOT, SURVIVES, Mutant
 MACHINE = "zklock-core/machine/src/"
 # The cases in which the model looks first for a bug of a module; of the others, in those of the mutex.
 KINDS = {
-    "barrier": "barrier",
-    "member": "barrier",
     "single": "single",
     "lease": "lease",
     "keeper": "holds",
@@ -28,7 +26,7 @@ KINDS = {
     "turns": "lingers",
     "callers": "callers",
 }
-NOT_IN_THE_MODEL = {"lib", "marks", "protocol", "status"}
+NOT_IN_THE_MODEL = {"barrier", "lib", "marks", "protocol", "status"}
 # What the unit tests may take of the processor, in seconds, and of memory. They take a tenth of a second; a mutant may go on for ever.
 SECONDS = 8
 BYTES = 8 << 30

@@ -12,10 +12,11 @@ use crate::claims::{Claims, Mode};
 use crate::faults::{self, Faults};
 use crate::network::{Shared, hosts};
 use crate::plan::{SESSION, millis};
+use crate::rounds::{BARRIER, Rounds};
 use crate::writes::Writes;
 
 const LINGER: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The locks that clients take: a kind, and a path with few rivals.
 const KINDS: &[(&str, &str, Mode)] = &[
@@ -58,6 +59,8 @@ pub(crate) struct Stage {
     pub(crate) served: RefCell<Vec<String>>,
     pub(crate) lost: Cell<u64>,
     pub(crate) writes: Writes,
+    pub(crate) rounds: RefCell<Rounds>,
+    pub(crate) has_rounds: bool,
     /// The kinds that are taken, by index.
     pub(crate) locks: Vec<usize>,
     /// The numbers of the living clients.
@@ -82,6 +85,12 @@ impl Stage {
     pub(crate) fn step(&self) {
         faults::step(self, self.now());
         self.network.borrow_mut().step();
+        let commits = std::mem::take(&mut self.network.borrow_mut().replicas.rounds);
+        for there in commits {
+            if let Some(problem) = self.rounds.borrow_mut().see(there) {
+                self.trouble(&problem);
+            }
+        }
         self.look();
     }
 
@@ -98,7 +107,12 @@ impl Stage {
 
 /// Whether it is a node of a holder or waiter.
 pub(crate) fn is_of_lock(path: &str) -> bool {
-    is_contender(path) || path.ends_with("-of-lock")
+    is_contender(path) || path.ends_with("-of-lock") || is_member(path)
+}
+
+/// Whether it is a node of a member of the double barrier.
+pub(crate) fn is_member(path: &str) -> bool {
+    path.strip_prefix(BARRIER).is_some_and(|name| name.len() > "/ready".len())
 }
 
 /// Whether an operator would take it for a contender.

@@ -97,6 +97,10 @@ impl Claims {
         }
     }
 
+    pub(crate) fn is_deleted(&self, node: &str) -> bool {
+        self.deleted.contains(node)
+    }
+
     /// Notes that an operator deletes a node.
     pub(crate) fn forgive_node(&mut self, node: &str) {
         self.deleted.insert(node.to_owned());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use crate::actors::{Stage, is_contender};
+use crate::actors::{Stage, is_contender, is_member};
 use crate::network::{Shared, open_all};
 use crate::plan::{Kind, SERVERS, SESSION, Stroke, TICK};
 use crate::replicas::Replicas;
@@ -130,7 +130,8 @@ fn begin(stage: &Stage, stroke: &Stroke) -> Option<Mend> {
         }
         Kind::DeleteNode => {
             let nodes = network.borrow().replicas.nodes();
-            let nodes: Vec<_> = nodes.into_iter().filter(|path| is_contender(path)).collect();
+            let nodes: Vec<_> =
+                nodes.into_iter().filter(|path| is_contender(path) || is_member(path)).collect();
             let node = pick(&nodes, choice)?;
             stage.claims.borrow_mut().forgive_node(&node);
             act_on(network, |replicas| {

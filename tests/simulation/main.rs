@@ -8,6 +8,7 @@ mod plan;
 mod player;
 mod replica;
 mod replicas;
+mod rounds;
 mod run;
 #[allow(dead_code, unreachable_pub, reason = "the rest is for zklock-testkit")]
 #[path = "../../zklock-testkit/src/state/mod.rs"]

@@ -149,6 +149,8 @@ pub(crate) struct Replicas {
     /// The proposals of the last leader that has ended.
     orphans: Vec<Entry>,
     effects: Vec<Effect>,
+    /// The children of the double barrier after each commit, with the transactions that created them.
+    pub(crate) rounds: Vec<BTreeMap<String, i64>>,
 }
 
 impl Replicas {
@@ -174,6 +176,7 @@ impl Replicas {
             is_electing: false,
             orphans: Vec::new(),
             effects: Vec::new(),
+            rounds: Vec::new(),
         };
         for server in 0..count {
             let half = all.millis(1, 100);

@@ -15,10 +15,13 @@ use crate::faults::Faults;
 use crate::network::{Network, open_all};
 use crate::plan::{Kind, Plan, SERVERS, TICK};
 use crate::replicas::{Replicas, Timing};
+use crate::rounds;
 use crate::writes::{STATE, Writes};
 
 /// Tasks of each client.
 const TASKS: usize = 2;
+/// One of so many seeds has a double barrier.
+const ROUNDS: u64 = 3;
 /// How long a client may have to wait after the last fault: for sessions to end, an election, and others' turns.
 const CALM: Duration = Duration::from_secs(40);
 /// How long the last nodes, watches and sessions may stay after the end.
@@ -67,6 +70,10 @@ async fn play(seed: u64, without: &[usize]) -> Outcome {
         served: RefCell::default(),
         lost: Cell::new(0),
         writes: Writes::default(),
+        rounds: RefCell::default(),
+        // A member waits for another whose node a server still shows.
+        has_rounds: seed % ROUNDS == 0
+            && plan.strokes.iter().all(|stroke| stroke.kind != Kind::LoseDeletions),
         numbers: RefCell::default(),
         locks: plan.locks.clone(),
     });
@@ -147,12 +154,17 @@ impl Cast {
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         };
-        let names: Vec<_> = (0..TASKS).map(|task| format!("client {number}, task {task}")).collect();
+        let mut names: Vec<_> = (0..TASKS).map(|task| format!("client {number}, task {task}")).collect();
         let task = |(task, name): (usize, &String)| {
             let dice = Dice::new(seed ^ ((number * TASKS + task + 1) as u64) << 32);
             spawn_local(act(stage.clone(), client.clone(), number, name.clone(), dice))
         };
-        let tasks = names.iter().enumerate().map(task).collect();
+        let mut tasks: Vec<_> = names.iter().enumerate().map(task).collect();
+        if place < rounds::MEMBERS && stage.has_rounds {
+            let (name, dice) = (format!("client {number}, rounds"), Dice::new(seed ^ (number as u64) << 48));
+            tasks.push(spawn_local(rounds::act(stage.clone(), client.clone(), name.clone(), dice)));
+            names.push(name);
+        }
         stage.numbers.borrow_mut().insert(place, number);
         self.members.insert(place, Member { client, names, tasks });
     }

@@ -97,6 +97,16 @@ async fn a_node_that_an_operator_deletes_is_created_again_by_who_waits_and_lost_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_can_never_open_the_barrier_says_why_and_leaves_nothing() {
+    let (client, operator, path) = (client().await, operator(), "/double/blocked");
+    operator.create_all(&format!("{path}/ready/child"), "");
+    let error = soon(barrier(&client, path, 1).enter()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &[path, "ready has children: delete them"]);
+    settled(&client).await;
+    there(&operator, path, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_makes_no_barrier_is_refused() {
     let client = client().await;
     says(

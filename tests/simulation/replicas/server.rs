@@ -8,6 +8,7 @@ use ground::wire::codec::opcode;
 use super::ghosts::Ghosts;
 use super::{Answer, Asked, Entry, Event, Leadership, Replicas};
 use crate::replica::Replica;
+use crate::rounds::BARRIER;
 use crate::wire::request::is_write;
 
 pub(super) enum Role {
@@ -266,6 +267,13 @@ impl Replicas {
                 Entry::Epoch(epoch) => one.replica.begin_epoch(epoch),
             }
             self.drain(server);
+            let one = &self.servers[server];
+            if self.servers.iter().filter(|other| other.applied >= one.applied).count() == 1 {
+                let children = one.replica.children(BARRIER).filter(|(path, _)| !one.ghosts.has(path));
+                let named =
+                    |(path, created): (String, i64)| Some((path.rsplit_once('/')?.1.to_owned(), created));
+                self.rounds.push(children.filter_map(named).collect());
+            }
         }
     }
 

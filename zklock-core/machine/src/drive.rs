@@ -3,7 +3,7 @@
 use crate::Moment;
 use crate::lasting::Lasting;
 use crate::name::Uuid;
-use crate::protocol::{Now, Operation, Outcome, WatchEvent};
+use crate::protocol::{Now, Operation, Outcome, Verdict, WatchEvent};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +14,6 @@ use std::time::Duration;
 /// [`poll_timeout`](Self::poll_timeout) what to do next. The operations of a flight are sent back to back on one session, and
 /// their outcomes come back together. There is never more than one flight under way.
 pub trait Machine {
-    /// The machine's answer to its caller.
-    type Verdict;
-
     /// Whether nothing is left to do: no node of this machine exists or will exist.
     fn is_gone(&self) -> bool;
 
@@ -30,16 +27,10 @@ pub trait Machine {
     fn mark(&self) -> Uuid;
 
     /// Returns the answer for the caller, once.
-    fn poll_verdict(&mut self) -> Option<Self::Verdict>;
+    fn poll_verdict(&mut self) -> Option<Verdict>;
 
-    /// Returns the requests to send now. Unless the machine [keeps it](Self::keeps_watch), an earlier watch can be dropped
-    /// now.
+    /// Returns the requests to send now. An earlier watch can be dropped now.
     fn poll_flight(&mut self) -> Option<Vec<Operation>>;
-
-    /// Whether the watch of an earlier flight still counts, in addition to those of the flight that has just been polled.
-    fn keeps_watch(&self) -> bool {
-        false
-    }
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout).
     fn poll_timeout(&self) -> Option<Moment>;

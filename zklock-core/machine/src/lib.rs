@@ -15,7 +15,6 @@
 // .  callers    the callers of one process that want the same lock
 //    contender  one attempt to hold a lock that has a queue, from the creation of its node to its deletion
 //    single     one attempt to hold a lock that is one node
-//    member     one member of a double barrier
 //    drive      the interface of every machine, so that one loop can run them all
 //    flow       the frame of an attempt: where it is, and how it goes on
 //    queue      who holds, and which node to watch: a pure function of the children
@@ -69,7 +68,6 @@ pub mod lasting;
 pub mod layout;
 pub mod lease;
 pub mod marks;
-pub mod member;
 pub mod memory;
 pub mod name;
 pub mod pattern;

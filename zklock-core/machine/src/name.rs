@@ -165,7 +165,7 @@ impl Uuid {
     }
 
     /// Returns the next mark of the same attempt.
-    pub(crate) const fn next(self) -> Self {
+    pub const fn next(self) -> Self {
         Self::from_random(self.0.as_u128().wrapping_add(1))
     }
 

@@ -45,8 +45,6 @@ pub enum Operation {
     /// Ask whether the node belongs to this session. Unlike [`Inspect`](Self::Inspect), this takes no right to read the
     /// node, and does not report the transaction.
     Owns { path: String },
-    /// Read a node's data to see which transaction created it.
-    Read { path: String },
     /// Read all children of a directory, to see which transactions created them.
     Survey { directory: Arc<str> },
     /// Read a node and leave a watch on it.
@@ -105,7 +103,6 @@ impl Operation {
             | Self::Inspect { .. }
             | Self::InspectAndWatch { .. }
             | Self::Owns { .. }
-            | Self::Read { .. }
             | Self::Survey { .. }
             | Self::Watch { .. }
             | Self::WatchOwn { .. }

@@ -11,7 +11,7 @@ use crate::machine::name::Uuid;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::session::session::{Link, Looking, Session};
 use crate::session::slot::Slot;
-use crate::zookeeper::ensemble::{Landing, Pending, either};
+use crate::zookeeper::ensemble::{Landing, Pending};
 use futures_util::FutureExt;
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
@@ -183,11 +183,7 @@ impl InSession {
                 machine.handle_old_servers();
             }
             if let Some(flight) = machine.poll_flight() {
-                // A machine keeps the watch if it takes a closer look at what is watched. Otherwise it would miss what
-                // changes meanwhile.
-                if !machine.keeps_watch() {
-                    self.watch = None;
-                }
+                self.watch = None;
                 // Before a node can have the mark: the session deletes the nodes that it lists and whose marks it does not know.
                 self.use_mark(machine.mark());
                 // Before it is sent, so that a node that goes while the listing is under way is not taken for an orphan.
@@ -204,11 +200,7 @@ impl InSession {
         machine: &mut M,
         hear: impl FnOnce(&[Operation], &mut [Outcome]),
     ) {
-        // The machine needs the first event of the two. After that it looks again.
-        self.watch = match (self.watch.take(), landing.watch) {
-            (Some(earlier), Some(new)) => Some(either(earlier, new)),
-            (earlier, new) => earlier.or(new),
-        };
+        self.watch = landing.watch.take();
         // Before `hear`, which may remove children from a listing.
         if let Some(looking) = self.looking.take() {
             looking.heal(&landing.outcomes);
@@ -278,7 +270,7 @@ mod tests {
     use crate::machine::claim::Claim;
     use crate::machine::contender::Contender;
     use crate::machine::name::Scheme;
-    use crate::machine::protocol::{Now, Patience};
+    use crate::machine::protocol::{Now, Patience, Verdict};
     use crate::session::fake::{FakeEnsemble, TIMEOUT};
     use std::time::Duration;
 
@@ -321,13 +313,10 @@ mod tests {
     /// A machine that watches two nodes, one flight after the other.
     struct Watcher {
         left: Vec<&'static str>,
-        keeps_watch: bool,
         is_old: bool,
     }
 
     impl Machine for Watcher {
-        type Verdict = ();
-
         fn is_gone(&self) -> bool {
             false
         }
@@ -344,16 +333,12 @@ mod tests {
             Uuid::from_random(1)
         }
 
-        fn poll_verdict(&mut self) -> Option<()> {
+        fn poll_verdict(&mut self) -> Option<Verdict> {
             None
         }
 
         fn poll_flight(&mut self) -> Option<Vec<Operation>> {
             self.left.pop().map(|path| vec![Operation::Watch { path: path.into() }])
-        }
-
-        fn keeps_watch(&self) -> bool {
-            self.keeps_watch
         }
 
         fn poll_timeout(&self) -> Option<Moment> {
@@ -378,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_learns_that_servers_are_old_and_keeps_the_watch_that_it_needs() {
+    fn a_machine_learns_that_servers_are_old_and_has_the_last_watch_alone() {
         for is_so in [false, true] {
             virtual_clock::run(async {
                 let ensemble = FakeEnsemble::new();
@@ -387,14 +372,14 @@ mod tests {
                 }
                 let nodes = ["/a/1", "/a/2"];
                 let _ = nodes.map(|path| ensemble.create(path));
-                let machine = Watcher { left: nodes.to_vec(), keeps_watch: is_so, is_old: false };
+                let machine = Watcher { left: nodes.to_vec(), is_old: false };
                 let source = SessionSource::Session(ensemble.session());
                 let mut driver = Driver::new(Box::new(machine), source, Vec::new());
                 for _ in nodes {
                     driver.step(|_, _| ()).await.unwrap();
                 }
                 assert_eq!(driver.machine.is_old, is_so);
-                assert_eq!(ensemble.watches(), if is_so { 2 } else { 1 });
+                assert_eq!(ensemble.watches(), 1);
             });
         }
     }

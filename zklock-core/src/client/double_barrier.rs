@@ -176,8 +176,8 @@ impl DoubleBarrier {
         let (answer, receiver) = oneshot::channel();
         let debt = Debt::new(&self.client.counters);
         let (client, known, path) = (self.client.clone(), self.known.clone(), self.path.clone());
-        let membership = Membership::new(client, known, path, self.members, patience, debt.clone());
-        pool.runtime().spawn(membership.run(answer));
+        let membership = Membership::new(client, known, path, self.members, debt.clone());
+        pool.runtime().spawn(membership.run(patience, answer));
         Ok(Waiting::new(receiver, debt))
     }
 }

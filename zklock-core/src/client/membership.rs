@@ -1,30 +1,42 @@
 //! The task that runs one member of a double barrier, from the creation of its node to its deletion.
+//!
+//! It comes, waits until the barrier is open, is inside, and leaves. The pure functions of [`barrier`] decide who may go on,
+//! and who waits for whom.
+//!
+//! **A member's name is its own, and is never used again.** So every step can be repeated after a lost reply: a node of this
+//! name is ours, and if a deletion was sent and the node is gone, we have left.
+
+mod node;
 
 use super::member::{LeaveRequest, Member, lost};
-use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
+use crate::base::clock;
 use crate::base::debt::Debt;
-use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::error::{Error, LossReason};
+use crate::base::failure::Failure;
 use crate::base::sync::Mutex;
 use crate::connect::level::Newer;
-use crate::machine::drive::Machine;
-use crate::machine::member::{self, Answer};
-use crate::machine::protocol::{Operation, Outcome, Patience, Refusal};
+use crate::machine::protocol::Patience;
 use crate::session::session::Link;
-use crate::zookeeper::ensemble::text_of;
 use crate::zookeeper::node_data;
+use node::Node;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
+/// How long to wait before a refused deletion is tried again. Meanwhile the session is closed.
+const UNTIL_ALLOWED: Duration = Duration::from_secs(1);
+
 pub(super) struct Membership {
-    driver: Driver<member::Member>,
     client: Handle,
     path: Arc<str>,
+    /// How many members it takes to open the barrier.
+    members: usize,
     debt: Arc<Debt>,
     known: Arc<Members>,
-    /// The name that `known` knows it by.
-    noted: Option<Arc<str>>,
+    /// `None` before there is a session.
+    node: Option<Node>,
 }
 
 impl Membership {
@@ -33,102 +45,84 @@ impl Membership {
         known: Arc<Members>,
         path: Arc<str>,
         members: u32,
-        patience: Patience,
         debt: Arc<Debt>,
     ) -> Self {
         let members = usize::try_from(members).unwrap_or(usize::MAX);
-        let data = node_data::of(client.pool.identity());
-        let machine = Box::new(member::Member::new(&path, members, data, patience));
-        let source = SessionSource::Slot(client.pool.slot().clone());
-        // The session does not heal what a member leaves behind, because the name does not show whose it is.
-        let driver = Driver::new(machine, source, Vec::new());
-        Self { driver, client, path, debt, known, noted: None }
+        Self { client, path, members, debt, known, node: None }
     }
 
-    pub(super) async fn run(mut self, mut answer: oneshot::Sender<Result<Option<Member>, Error>>) {
+    pub(super) async fn run(
+        mut self,
+        patience: Patience,
+        mut answer: oneshot::Sender<Result<Option<Member>, Error>>,
+    ) {
         let entered = tokio::select! {
             biased;
-            () = answer.closed() => Ok(None),
-            entered = self.enter() => entered,
+            () = answer.closed() => Ok(false),
+            entered = self.enter(patience) => entered,
         };
         match entered {
-            Ok(Some(member)) => {
+            Ok(true) => {
                 let (leave_tx, request) = oneshot::channel();
                 // If the caller is gone, the member is dropped here, and leaves.
-                let _ = answer.send(Ok(self.member(&member, leave_tx)));
+                let _ = answer.send(Ok(self.member(leave_tx)));
                 if let Some(request) = self.request(request).await {
-                    self.leave(request).await;
+                    self.answer_leave(request).await;
                 }
             }
-            Ok(None) => {
+            not => {
                 self.debt.owe();
-                let _ = answer.send(Ok(None));
-            }
-            Err(error) => {
-                self.debt.owe();
-                let _ = answer.send(Err(error));
+                let _ = answer.send(not.map(|_| None));
             }
         }
         self.see_through().await;
     }
 
-    fn member(&self, node: &str, leave_tx: oneshot::Sender<LeaveRequest>) -> Option<Member> {
+    fn member(&self, leave_tx: oneshot::Sender<LeaveRequest>) -> Option<Member> {
+        let node = self.node.as_ref()?;
         Some(Member {
             client: self.client.clone(),
             path: self.path.clone(),
-            node: node.into(),
-            session: self.driver.session()?.clone(),
+            node: node.path().into(),
+            session: node.session.clone(),
             debt: self.debt.clone(),
             leave_tx: Mutex::new(Some(leave_tx)),
         })
     }
 
-    /// Waits until the barrier is open, and returns the member's node; `None` if the barrier is not open and the
-    /// member does not want to wait.
-    async fn enter(&mut self) -> Result<Option<String>, Error> {
+    /// Takes this member into the next session, where it has no node yet.
+    async fn begin(&mut self) -> Result<&mut Node, Error> {
+        let pool = &self.client.pool;
+        let session = pool.slot().session().await?;
+        let data = node_data::of(pool.identity());
+        let (path, known, debt) = (self.path.clone(), self.known.clone(), self.debt.clone());
+        let others = self.node.take().map(|mut node| std::mem::take(&mut node.others));
+        let others = others.unwrap_or_default();
+        Ok(self.node.insert(Node::new(session, path, data, known, debt, others)))
+    }
+
+    /// Waits until the barrier is open. Returns `false` if it is not, and the member does not want to wait.
+    async fn enter(&mut self, patience: Patience) -> Result<bool, Error> {
         loop {
-            // A session that is over cannot be used to enter.
-            if self.driver.loss().is_some() {
-                self.driver.machine.handle_session_over();
-            }
-            match self.driver.machine.poll_verdict() {
-                Some(Answer::Entered { node }) => return Ok(Some(node)),
-                Some(Answer::Failed(refusal)) => return Err(self.refused(&refusal)),
-                Some(_) => return Ok(None),
-                None => {}
-            }
-            self.driver.begin().await?;
+            let members = self.members;
+            let node = self.begin().await?;
             // The last member to come would be refused, while the others wait.
-            if self.driver.session().is_some_and(|session| !session.creates_in_transactions()) {
-                return Err(self.refused(&Refusal::Answer(Newer::DoubleBarrier.refusal())));
+            if !node.session.creates_in_transactions() {
+                return Err(node.failed(&Failure::Refused(Newer::DoubleBarrier.refusal())));
             }
-            self.note();
-            let (known, own) = (&self.known, self.noted.as_deref());
-            let hear = |_: &[Operation], outcomes: &mut [Outcome]| known.hide_departed(own, outcomes);
-            self.driver.step(hear).await?;
-        }
-    }
-
-    /// Tells the members of this process the name, before there is a node with it.
-    fn note(&mut self) {
-        let name = self.driver.machine.mark().to_string();
-        if self.noted.as_deref() != Some(&name) {
-            self.forget();
-            let name: Arc<str> = name.into();
-            self.known.note(&name, &self.debt);
-            self.noted = Some(name);
-        }
-    }
-
-    fn forget(&mut self) {
-        if let Some(name) = self.noted.take() {
-            self.known.forget(&name);
+            match node.enter(members, patience).await {
+                // A session that is over cannot be used to enter.
+                Ok(_) if node.session.is_over() => {}
+                Ok(is_within) => return Ok(is_within),
+                Err(Failure::SessionOver) => {}
+                Err(failure) => return Err(node.failed(&failure)),
+            }
         }
     }
 
     /// Waits for the request to leave; `None` if the member was dropped, or has lost its session.
     async fn request(&mut self, request: oneshot::Receiver<LeaveRequest>) -> Option<LeaveRequest> {
-        let mut link = self.driver.session()?.link();
+        let mut link = self.node.as_ref()?.session.link();
         tokio::select! {
             biased;
             request = request => request.ok(),
@@ -136,61 +130,64 @@ impl Membership {
         }
     }
 
-    async fn leave(&mut self, request: LeaveRequest) {
+    async fn answer_leave(&mut self, request: LeaveRequest) {
         let LeaveRequest { mut answer, patience } = request;
-        self.driver.machine.handle_leave(patience);
         let left = tokio::select! {
             biased;
             () = answer.closed() => return,
-            left = self.wait_for_others() => left,
+            left = self.leave(patience) => left,
         };
         if !matches!(left, Ok(true)) {
             // Our node may still exist.
             self.debt.owe();
         }
+        if let (Err(_), Some(node)) = (&left, &self.node) {
+            node.session.gone().await;
+        }
         let _ = answer.send(left);
     }
 
     /// Leaves, and waits for the others. Returns whether all of them have left.
-    async fn wait_for_others(&mut self) -> Result<bool, Error> {
+    async fn leave(&mut self, patience: Patience) -> Result<bool, Error> {
+        let path = self.path.clone();
+        let deleted = || lost(LossReason::NodeDeleted, &path);
+        let Some(mut node) = self.node.as_mut() else { return Err(Error::closed()) };
+        let stays = node.depart().await.map_err(|failure| node.failed(&failure))?;
+        let stays = stays.ok_or_else(deleted)?;
+        // One that does not stay to the end waits when its node is gone.
+        if !stays && !node.remove().await.map_err(|failure| node.failed(&failure))? {
+            return Err(deleted());
+        }
         loop {
-            match self.driver.machine.poll_verdict() {
-                Some(Answer::Left) => return Ok(true),
-                Some(Answer::Failed(refusal)) => {
-                    if let Some(session) = self.driver.session() {
-                        session.gone().await;
-                    }
-                    return Err(self.refused(&refusal));
-                }
-                Some(Answer::Lost) => {
-                    let reason = self.driver.loss().unwrap_or(LossReason::NodeDeleted);
-                    return Err(lost(reason, &self.path));
-                }
-                Some(_) => return Ok(false),
-                None => self.driver.step(|_, _| ()).await?,
+            match node.wait_for_others(stays, patience).await {
+                Ok(true) => break,
+                Ok(false) => return Ok(false),
+                Err(Failure::SessionOver) if !stays => node = self.begin().await?,
+                Err(failure) => return Err(node.failed(&failure)),
             }
         }
+        if stays && !node.remove().await.map_err(|failure| node.failed(&failure))? {
+            return Err(deleted());
+        }
+        Ok(true)
     }
 
     /// Waits until the node is gone.
     async fn see_through(&mut self) {
-        self.driver.machine.handle_end();
-        self.driver.stop_watching();
-        while !self.driver.machine.is_gone() && self.driver.step(|_, _| ()).await.is_ok() {}
-        if let Some(session) = self.driver.session() {
-            session.gone().await;
+        let Some(node) = &mut self.node else { return };
+        node.watch = None;
+        while node.may_exist && !node.session.is_over() {
+            if let Err(Failure::Refused(_)) = node.remove().await {
+                clock::sleep(UNTIL_ALLOWED).await;
+            }
         }
-    }
-
-    fn refused(&self, refusal: &Refusal) -> Error {
-        let why = text_of(refusal);
-        Error::new(ErrorKind::Refused, format!("the server refused the barrier {}: {why}", self.path))
+        node.session.gone().await;
     }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
-        self.forget();
+        self.node = None;
         // This runs even if its runtime is gone.
         self.debt.settle();
     }

@@ -130,10 +130,6 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
                 call.await.map(|own| if is_ours(own) { Outcome::Done } else { Outcome::NoNode })
             })
         }
-        Operation::Read { path } => {
-            let call = client.get_data(path);
-            unwatched(async move { call.await.map(|(_, stat)| Outcome::Found(node_of_any(path, &stat))) })
-        }
         Operation::Survey { directory } => unwatched(async move { survey(client, directory).await }),
         Operation::InspectAndWatch { path } => {
             let call = client.check_and_watch_stat(path);
@@ -141,7 +137,10 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
                 match call.await {
                     Ok((stat, watcher)) => {
                         let watch = watches.attended(path, stat.as_ref(), watcher);
-                        (stat.map_or(Outcome::NoNode, |stat| Outcome::Found(node(path, &stat))), Some(watch))
+                        (
+                            stat.map_or(Outcome::NoNode, |stat| Outcome::Found(node_of_any(path, &stat))),
+                            Some(watch),
+                        )
                     }
                     Err(error) => (outcome(&error), None),
                 }

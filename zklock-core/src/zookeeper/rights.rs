@@ -74,9 +74,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
         Operation::Survey { directory } | Operation::ListMarked { directory, .. } => {
             format!("{} or of its children", to_read(directory))
         }
-        Operation::Inspect { path } | Operation::InspectAndWatch { path } | Operation::Read { path } => {
-            to_read(path)
-        }
+        Operation::Inspect { path } | Operation::InspectAndWatch { path } => to_read(path),
         Operation::ReadLimit { path } => to_read(path),
         Operation::Delete { path } | Operation::DeletePair { path, .. } => to_delete(path),
         Operation::DeleteDirectory { directory } => to_delete(directory),

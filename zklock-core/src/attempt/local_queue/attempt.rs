@@ -39,7 +39,7 @@ pub(super) struct Attempt {
     place: PlaceId,
     /// Wakes the task when the queue wants something else of it.
     changed: Arc<Notify>,
-    driver: Driver<dyn Machine<Verdict = Verdict> + Send>,
+    driver: Driver<dyn Machine + Send>,
     claims: Arc<[Claim]>,
     /// Whether its caller does not want to wait.
     tries: bool,
@@ -93,7 +93,7 @@ impl Attempt {
             }
             _ => (SessionSource::Slot(queue.shared.pool.slot().clone()), queue.claims.clone()),
         };
-        let mut machine: Box<dyn Machine<Verdict = Verdict> + Send> = match &claims[..] {
+        let mut machine: Box<dyn Machine + Send> = match &claims[..] {
             [claim] if !claim.has_queue() => {
                 Box::new(Single::new(&claim.directory, claim.data.clone(), patience))
             }

@@ -1,0 +1,117 @@
+//! The rounds of a double barrier: its members begin together, end together, and leave nothing.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ground::Dice;
+use tokio::time::{sleep, timeout};
+use zklock_core::{Client, ErrorKind, LossReason, Member};
+
+use crate::actors::{PATIENCE, Stage};
+use crate::plan::{SESSION, millis};
+
+pub(crate) const BARRIER: &str = "/round";
+/// How many members open it. As many clients take part, so that none comes late to a round that ends, unless one died.
+pub(crate) const MEMBERS: usize = 2;
+const READY: &str = "ready";
+
+/// What the quorum has committed.
+#[derive(Default)]
+pub(crate) struct Rounds {
+    /// The children of the barrier, with the transactions that created them.
+    there: BTreeMap<String, i64>,
+    /// The transaction that opened the barrier for each member.
+    opened: BTreeMap<String, i64>,
+    /// Nothing shows who is within since `ready` was deleted while one was there who had joined after the last one looked:
+    /// see `zklock_machine::barrier`.
+    cut: i64,
+}
+
+impl Rounds {
+    /// Looks at the barrier after one commit. Returns what is wrong.
+    pub(crate) fn see(&mut self, there: BTreeMap<String, i64>) -> Option<String> {
+        let before = std::mem::replace(&mut self.there, there).remove(READY);
+        let (ready, members) = (self.there.get(READY), || self.there.keys().filter(|name| *name != READY));
+        let goes_on = members().any(|name| self.opened.contains_key(name));
+        match ready {
+            None if before.is_some() && goes_on => self.cut = before.unwrap_or(0),
+            Some(ready) if before != Some(*ready) => {
+                let count = members().count();
+                for member in members() {
+                    self.opened.entry(member.clone()).or_insert(*ready);
+                }
+                return (count < MEMBERS && !goes_on).then(|| format!("{BARRIER} is opened for {count}"));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The members that must leave before this one has left.
+    fn company(&self, own: &str) -> Vec<String> {
+        let opened = |name: &str| self.opened.get(name).copied().unwrap_or(i64::MAX);
+        let counts = |name: &&String| **name != own && opened(name) <= opened(own) && opened(name) > self.cut;
+        self.there.keys().filter(counts).cloned().collect()
+    }
+}
+
+/// One task that goes through round after round until the run is over.
+pub(crate) async fn act(stage: Rc<Stage>, client: Client, name: String, mut dice: Dice) {
+    let barrier = client.double_barrier(BARRIER, MEMBERS as u32).expect("a barrier");
+    while !stage.is_over.get() {
+        let entered = match if stage.is_calm.get() { 9 } else { dice.below(10) } {
+            0 => barrier.enter_timeout(Duration::ZERO).await.map(Some),
+            1..3 => {
+                timeout(millis(&mut dice, 0, 300), barrier.enter()).await.map_or(Ok(None), |it| it.map(Some))
+            }
+            _ => barrier.enter_timeout(PATIENCE).await.map(Some),
+        };
+        let done = match entered {
+            Ok(Some(member)) => keep(&stage, member, &name, &mut dice).await,
+            other => other.map(drop),
+        };
+        match done.map_err(|error| (error.kind(), error)) {
+            Ok(()) | Err((ErrorKind::Timeout | ErrorKind::Unreachable | ErrorKind::Lost(_), _)) => {}
+            Err((_, error)) => stage.trouble(&format!("{name}: {error}")),
+        }
+        sleep(millis(&mut dice, 1, 150)).await;
+    }
+}
+
+/// Stays within for a time, and leaves.
+async fn keep(stage: &Stage, member: Member, name: &str, dice: &mut Dice) -> Result<(), zklock_core::Error> {
+    let own = member.node().rsplit('/').next().unwrap_or_default().to_owned();
+    if !stage.rounds.borrow().opened.contains_key(&own) {
+        stage.trouble(&format!("{name}: {own} is within before the barrier was opened"));
+    }
+    let longest = if dice.chance(12) && !stage.is_calm.get() { 3 * SESSION.as_millis() } else { 30 };
+    sleep(millis(dice, 0, longest as usize)).await;
+    let company = stage.rounds.borrow().company(&own);
+    let left = match if stage.is_calm.get() { 9 } else { dice.below(8) } {
+        0 => return Ok(drop(member)),
+        1 => member.leave_timeout(Duration::ZERO).await,
+        _ => match timeout(6 * PATIENCE, member.leave()).await {
+            Ok(left) => left,
+            Err(_) => return Ok(stage.trouble(&format!("{name}: {own} does not end to leave"))),
+        },
+    };
+    match left.as_ref().map_err(zklock_core::Error::kind) {
+        Ok(()) => {
+            let still = stage.rounds.borrow().company(&own);
+            if let Some(other) = company.iter().find(|other| still.contains(other)) {
+                stage.trouble(&format!("{name}: {own} has left, and {other} has not"));
+            }
+            if stage.is_calm.get() {
+                stage.served.borrow_mut().push(name.to_owned());
+            }
+        }
+        Err(ErrorKind::Lost(LossReason::NodeDeleted))
+            if !stage.claims.borrow().is_deleted(&format!("{BARRIER}/{own}")) =>
+        {
+            stage.trouble(&format!("{name}: {own} is told that it was deleted, which nobody did"));
+        }
+        Err(_) => {}
+    }
+    left
+}
