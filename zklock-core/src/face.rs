@@ -5,13 +5,11 @@ pub use crate::base::duration::parse_duration;
 pub use crate::base::message::Message;
 pub use crate::base::sockets::above_streams;
 pub use crate::connect::options::hosts_from_env;
-pub use crate::hold::{loss::Loss, wanted::Wanted};
 pub use crate::machine::{lease::longest, times};
 pub use crate::session::guardian::command as guardian_command;
 pub use crate::threads::{
     descriptors::Opened,
     fork::{OfProcess, Process, has_forked, mark_processes},
-    fork_safe::ForkSafe,
     io::{call_later, check_descriptors, log_panics},
     log::{TakeLine, log_to},
     park::{Park, Parked, park_by},

@@ -18,7 +18,24 @@
 //! # async fn write_the_report(_: zklock_core::Token) {}
 //! ```
 //!
-//! For threads without an async runtime, [`blocking`] has the same API.
+//! # Tasks and threads
+//!
+//! What waits gives a [`Call`]. A task awaits it; a thread waits for it, and an event loop [detaches](Call::detach) it:
+//!
+//! ```no_run
+//! use zklock_core::{Client, ClientOptions};
+//!
+//! # fn main() -> Result<(), zklock_core::Error> {
+//! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?).wait()?;
+//! let hold = client.mutex("/locks/report")?.acquire().wait()?;
+//! println!("held with token {}", hold.token());
+//! hold.release().wait()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A client that is made in a tokio runtime runs there. All others share one I/O thread. A thread that waits is the owner of its
+//! locks, polls the call itself, and keeps the deadline by its own clock.
 //!
 //! # Kinds of lock
 //!
@@ -62,17 +79,58 @@
 //! servers, the client [refuses](ErrorKind::Refused) the following before it sends anything: sets of locks, several permits at
 //! once, the read side on top of the write side, double barriers, and guarded writes that create a node. The client asks the
 //! servers for their version, unless [`ClientOptions::server_version`] gives it.
+//!
+//! # Descriptors
+//!
+//! Some programs close all descriptors that they did not open, for example when they become daemons. That also closes the
+//! descriptors of the I/O thread, and with them all clients that were made outside of a runtime: calls on what they made fail with
+//! [`ErrorKind::Closed`], and holds are [lost](crate::LossReason::ClientClosed). A new client works. The locks that were held
+//! are free for others once the session has timed out. So become a daemon before you connect, or close the client first.
+//!
+//! The library notices this in the next call. Without a call, it notices in the next heartbeat, or within a third of the
+//! session timeout if nothing is held. It checks a descriptor before it uses it, so it does not write to a file of the
+//! program that now has the same number. This check does not help if the program closes only a few of the descriptors, or
+//! closes them while another thread is in a call or a started call is running.
+//!
+//! The library leaves the descriptors 0 to 2 free, even if nothing is open there, except for a moment while the first client
+//! of a process connects.
+//!
+//! # Fork
+//!
+//! After a fork, the child has copies of the parent's clients, locks and holds, but they still belong to the parent. Calls
+//! on them fail with [`ErrorKind::Forked`], holds report that they are lost, and dropping them changes nothing. A child
+//! that needs locks makes its own client, or uses a [lazy](Client::lazy) one that no process has used yet.
+//!
+//! A child of a process that has connected can connect only if the program has two things: the feature `fork`, and
+//! stand-ins for some crates that zookeeper-client uses. Two of these crates have one thread per process, which does not
+//! exist in the child. libzklock and the Python package have both. A Rust program that takes this crate from a registry
+//! has neither. There, a child can connect only if its parent never has. Otherwise connecting fails with
+//! [`ErrorKind::Forked`], and the child must start a new program (exec).
+//!
+//! To have both, enable the feature, copy the folder `zklock-core/stand-ins` from the repository, and name its crates in
+//! the program's `Cargo.toml`. The last one is for the feature `tls`:
+//!
+//! ```toml
+//! [patch.crates-io]
+//! async-io = { path = "stand-ins/async-io" }
+//! async-net = { path = "stand-ins/async-net" }
+//! zklock-frames = { path = "stand-ins/frames" }
+//! futures-rustls = { path = "stand-ins/futures-rustls" }
+//! ```
+//!
+//! All this is for clients that are made outside of a runtime. Do not fork a program whose clients run in its own tokio runtime,
+//! which does not survive a fork.
 
 // The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
 //
 // ```text
 // .          face                                       what the C and Python layers need
-// blocking   client                                     the public API for threads
+// api        client                                     the public API: what a program calls
 //            once
 //            run
 //            lock observer barrier double_barrier member
 //            hold loss wanted lazy
-//            home
+//            guarded home
 //            watch
 // threads    fork_safe log                              the I/O thread, and how other threads wait for it
 //            call
@@ -83,7 +141,7 @@
 //            stamp database
 // operator   observe                                    who holds and waits; the counters as text
 //            contenders prometheus
-// client     client                                     the public API: a client makes locks, jobs and barriers
+// client     client                                     what the calls of a client, a lock, a job, a barrier do
 //            once                                       jobs that run once in each period
 //            run once_spec                              one run; how a job is described
 //            record                                     what is kept of the last run
@@ -128,9 +186,9 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
+mod api;
 mod attempt;
 mod base;
-pub mod blocking;
 mod client;
 mod connect;
 #[doc(hidden)]
@@ -146,6 +204,19 @@ mod zookeeper;
 #[cfg(feature = "tls")]
 pub use self::connect::tls::{PassPhrase, Tls};
 pub use self::{
+    api::barrier::Barrier,
+    api::client::Client,
+    api::double_barrier::DoubleBarrier,
+    api::guarded::Guarded,
+    api::hold::Hold,
+    api::lock::Lock,
+    api::loss::Loss,
+    api::member::Member,
+    api::observer::Observer,
+    api::once::Once,
+    api::run::Run,
+    api::wanted::Wanted,
+    api::watch::Watch,
     base::error::{Conflict, Error, ErrorKind},
     base::histogram::Histogram,
     base::lock_figures::LockStats,
@@ -153,30 +224,26 @@ pub use self::{
     base::owner::Owner,
     base::stats::Stats,
     base::wait::{Deadline, Wait},
-    client::barrier::Barrier,
-    client::client::Client,
-    client::double_barrier::DoubleBarrier,
-    client::lock::Lock,
-    client::member::Member,
-    client::once::Once,
     client::once_spec::{AfterFailure, OnceSpec},
     client::record::{Record, RunOutcome},
-    client::run::{Begun, Run, RunEntry},
+    client::run::{Begun, RunEntry},
     client::semaphore::check_permits,
     client::spec::{LockSpec, check_figures, check_local_turns},
     connect::access::{Access, AccessEntry, AccessList, Rights},
     connect::credentials::Credentials,
     connect::options::ClientOptions,
     connect::path::check_lock_path,
-    hold::guarded::{Committed, Guarded},
-    hold::hold::{Hold, HoldState},
+    hold::guarded::Committed,
+    hold::hold::HoldState,
     hold::token::Token,
     operator::contenders::QueuedContender,
-    operator::observe::Observer,
     operator::prometheus::prometheus_text,
     session::connection::{Connection, ConnectionState},
     session::guardian::Guardian,
     session::session_key::{SessionEnd, SessionKey},
+    threads::call::Call,
+    threads::interrupt::Interrupt,
+    threads::started::Started,
     zookeeper::ensemble::NodeData,
 };
 #[doc(inline)]

@@ -77,6 +77,11 @@ impl Wait {
         timeout.and_then(deadline).map_or(Self::Forever, Self::Until)
     }
 
+    /// Returns the same, with no time at all in place of a try.
+    pub(crate) fn at_least_none(self) -> Self {
+        if self == Self::Once { Self::at_most(Some(Duration::ZERO)) } else { self }
+    }
+
     /// Returns how an attempt waits for others.
     pub(crate) fn patience(self) -> Patience {
         if self == Self::Once { Patience::TriesOnce } else { Patience::Waits }

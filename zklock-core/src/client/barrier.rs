@@ -23,23 +23,8 @@ use std::time::Duration;
 const ROUNDS_AT_MOST: u32 = 8;
 
 /// A barrier: a node that exists or does not. While it exists, callers of [`wait`](Self::wait) wait.
-///
-/// It is the same barrier as Curator's `DistributedBarrier` at that path. It does not belong to a client: it
-/// stays after the client that set it has ended, and any client may remove it.
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-/// let barrier = client.barrier("/barriers/migration")?;
-/// barrier.set().await?;
-/// // ... migrate; meanwhile all others are in barrier.wait() ...
-/// barrier.remove().await?;
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Clone)]
-pub struct Barrier {
+pub(crate) struct Barrier {
     client: Handle,
     path: Arc<str>,
 }
@@ -49,50 +34,8 @@ impl Barrier {
         Self { client, path: path.into() }
     }
 
-    /// Returns the path of the barrier.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(barriers: &[zklock_core::Barrier]) -> Result<(), zklock_core::Error> {
-    /// for barrier in barriers {
-    ///     println!("waiting at {}", barrier.path());
-    ///     barrier.wait().await?;
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
     /// Sets the barrier. Returns `false` if it was already set; that is not an error.
-    ///
-    /// If a reply was lost, it is not known which client set it. It then counts as set by this
-    /// call.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout. The barrier may be set
-    ///   then;
-    /// * [`ErrorKind::Refused`] if the access list does not allow it;
-    /// * [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the barrier may or may not be set.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
-    /// if !barrier.set().await? {
-    ///     println!("somebody was before us");
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn set(&self) -> Result<bool, Error> {
+    pub(crate) async fn set(&self) -> Result<bool, Error> {
         let data = node_data::of(self.client.pool.identity()).to_vec();
         let create = Write::Create { path: self.path.to_string(), data };
         self.write(create, true).await
@@ -100,49 +43,12 @@ impl Barrier {
 
     /// Removes the barrier, so that all waiters go on. Returns `false` if it was not set; that is not an
     /// error.
-    ///
-    /// If a reply was lost, it is not known which client removed it. It then counts as removed by
-    /// this call.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`set`](Self::set) does.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the barrier may or may not be removed.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
-    /// barrier.remove().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn remove(&self) -> Result<bool, Error> {
+    pub(crate) async fn remove(&self) -> Result<bool, Error> {
         self.write(Write::Delete { path: self.path.to_string(), version: None }, false).await
     }
 
     /// Returns whether the barrier is set.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`set`](Self::set) does.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future changes nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
-    /// println!("{} is set: {}", barrier.path(), barrier.is_set().await?);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn is_set(&self) -> Result<bool, Error> {
+    pub(crate) async fn is_set(&self) -> Result<bool, Error> {
         self.is_set_within(self.client.pool.options().connect_timeout).await
     }
 
@@ -152,64 +58,10 @@ impl Barrier {
         ask_within(patience, &self.client.pool, problem, read).await
     }
 
-    /// Waits until the barrier is not set.
-    ///
-    /// A waiter may miss the removal if the barrier is set again at once.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Refused`] if the access list does not allow reading the barrier; [`ErrorKind::Closed`] if the
-    /// client is closed. While no server answers, it waits.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future ends the wait, and changes nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
-    /// barrier.wait().await?;
-    /// println!("go on");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn wait(&self) -> Result<(), Error> {
-        self.wait_within(Wait::Forever).await
-    }
-
-    /// Like [`wait`](Self::wait), but waits no longer than `timeout`. Zero looks once.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`wait`](Self::wait) does. When the time is up, whatever the network does, it also fails with:
-    ///
-    /// * [`ErrorKind::Timeout`] if the barrier is still set;
-    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment. With a timeout of zero, also if the
-    ///   ensemble does not answer within the [try timeout](crate::ClientOptions::try_timeout).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future ends the wait, and changes nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    ///
-    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
-    /// barrier.wait_timeout(Duration::from_secs(60)).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn wait_timeout(&self, timeout: Duration) -> Result<(), Error> {
-        self.wait_within(timeout.into()).await
-    }
-
     /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout). It is hidden, because only the layers for threads and for
     /// other languages have a [`Wait`] in place of a timeout.
     #[doc(hidden)]
-    pub async fn wait_within(&self, wait: Wait) -> Result<(), Error> {
+    pub(crate) async fn wait_within(&self, wait: Wait) -> Result<(), Error> {
         let path = &self.path;
         if wait == Wait::Once {
             let set = || Error::new(ErrorKind::Timeout, format!("the barrier {path} is set"));

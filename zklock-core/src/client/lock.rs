@@ -26,27 +26,8 @@ use std::time::Duration;
 
 /// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks, any one of several locks, or the
 /// leadership of an election.
-///
-/// It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) gives a [`Hold`].
-///
-/// # Examples
-///
-/// ```no_run
-/// use std::time::Duration;
-/// use zklock_core::{Client, ClientOptions};
-///
-/// # async fn example() -> Result<(), zklock_core::Error> {
-/// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?).await?;
-/// let lock = client.mutex("/locks/report")?;
-///
-/// let hold = lock.acquire_timeout(Duration::from_secs(5)).await?;
-/// println!("held with token {} for {:?} at least", hold.token(), hold.valid_for());
-/// hold.release().await?;
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Clone)]
-pub struct Lock {
+pub(crate) struct Lock {
     queue: Arc<LocalQueue>,
     spec: Arc<LockSpec>,
     /// Its locks, if it is any one of several. Its own queue is then never waited in; it only has the claims of all of them.
@@ -70,34 +51,12 @@ impl Lock {
 
     /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
     /// choice, the same in the order in which its locks were named.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
-    /// if lock.try_acquire().await?.is_none() {
-    ///     println!("{} is busy", lock.path());
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.spec.path()
     }
 
     /// Returns the description that the lock was made from.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # fn example(lock: &zklock_core::Lock, other: &zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// // The same lock, for another client.
-    /// let same = other.lock(lock.spec())?;
-    /// assert_eq!(same.path(), lock.path());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn spec(&self) -> &LockSpec {
+    pub(crate) fn spec(&self) -> &LockSpec {
         &self.spec
     }
 
@@ -113,124 +72,6 @@ impl Lock {
         &self.queue.shared
     }
 
-    /// Waits until the lock is held.
-    ///
-    /// Clients are granted the lock in the order in which they queue, and callers within a client in the order in which they
-    /// call. However many callers of a client wait, only one of them has a node at the servers, in addition to the holder. So
-    /// clients take turns. Callers that can hold the lock together, such as readers, all have one. A caller that gives up
-    /// leaves its place to the next caller of its client.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Deadlock`] if this call would wait for a hold that only this task or thread can release. That is a hold
-    ///   of a reentrant lock, if this lock is not reentrant, or if it is the write side and the hold is of the read side. If
-    ///   others may release the hold, the call waits for that instead, and logs a warning;
-    /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost;
-    /// * [`ErrorKind::Unreachable`] if the lock is reentrant, the outer hold's lease has lapsed, and the ensemble has not
-    ///   confirmed it again;
-    /// * [`ErrorKind::ForeignContender`] if a contender that cannot see ours is in the queue;
-    /// * [`ErrorKind::Refused`] if the access list or the server's rules forbid it;
-    /// * [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the queue. If a node or a grant already exists, it is removed in the background.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let hold = client.mutex("/locks/report")?.acquire().await?;
-    /// // ... nobody else writes the report ...
-    /// hold.release().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn acquire(&self) -> Result<Hold, Error> {
-        self.acquire_as(Owner::current(), Wait::Forever).await
-    }
-
-    /// Like [`acquire`](Self::acquire), but waits no longer than `timeout`. Zero tries once, like
-    /// [`try_acquire`](Self::try_acquire).
-    ///
-    /// A call that fails leaves no node in the queue, so a program may end right after it. The call waits until the
-    /// servers have confirmed that, for 30 ms at most. (If the future is dropped instead, the node is deleted in the
-    /// background.)
-    ///
-    /// An error of kind [`ErrorKind::Timeout`] names the holder, if the servers say who that is. To find out, this lock and
-    /// its clones ask them shortly before the end of a wait, and after a try at most once a second.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`acquire`](Self::acquire) does. When the time is up, whatever the network does, it also fails with:
-    ///
-    /// * [`ErrorKind::Timeout`] if others had the lock, or the time was too short for an answer;
-    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or the ensemble has not answered for the [try
-    ///   timeout](crate::ClientOptions::try_timeout), so that it is not known who has the lock.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the queue, as with [`acquire`](Self::acquire).
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    /// use zklock_core::ErrorKind;
-    ///
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
-    /// match lock.acquire_timeout(Duration::from_secs(5)).await {
-    ///     Ok(hold) => hold.release().await?,
-    ///     // The message names the holder.
-    ///     Err(error) if error.kind() == ErrorKind::Timeout => println!("{error}"),
-    ///     Err(error) => return Err(error),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
-        self.acquire_as(Owner::current(), timeout.into()).await
-    }
-
-    /// Acquires the lock if it is free. Returns `None` if another contender holds it or is in the
-    /// queue.
-    ///
-    /// You may poll with it. After the second busy answer, the servers notify this client when the contender in the way has
-    /// left. Until that notification, further tries by this lock and its clones send no request. So just after another
-    /// client's release, a try may still find the lock busy until the notification arrives, for a tenth of the session timeout
-    /// at most. To ask the servers in any case, call [`acquire_timeout`](Self::acquire_timeout) with a short time. No try
-    /// reports from memory that a lock is free. Tries of semaphores, sets, choices and exclusive locks always ask the servers.
-    ///
-    /// In all other cases it waits for the ensemble's answer, but no longer than the [try
-    /// timeout](crate::ClientOptions::try_timeout).
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`acquire`](Self::acquire) does, but never with [`ErrorKind::Deadlock`]; and with [`ErrorKind::Unreachable`]
-    /// if the ensemble does not answer.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the queue, as with [`acquire`](Self::acquire).
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
-    /// match lock.try_acquire().await? {
-    ///     Some(hold) => {
-    ///         // ... do the job ...
-    ///         hold.release().await?;
-    ///     }
-    ///     None => println!("somebody else does the job"),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn try_acquire(&self) -> Result<Option<Hold>, Error> {
-        self.try_acquire_as(Owner::current()).await
-    }
-
     pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         match self.acquire_at_once(owner)? {
             Some(hold) => Ok(Some(hold)),
@@ -238,10 +79,8 @@ impl Lock {
         }
     }
 
-    /// Like [`acquire`](Self::acquire), [`acquire_timeout`](Self::acquire_timeout) or [`try_acquire`](Self::try_acquire), for
-    /// the given owner. It is hidden, because only the command `zklock` has a [`Wait`] in place of a timeout.
-    #[doc(hidden)]
-    pub async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
+    /// Acquires the lock for this owner.
+    pub(crate) async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
         match self.acquire_at_once(owner)? {
             Some(hold) => Ok(hold),
             None => self.queue_as(owner, wait).await,
@@ -429,13 +268,17 @@ impl fmt::Debug for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Client, ClientOptions, LockSpec};
+    use crate::client::client::Client;
+    use crate::{ClientOptions, LockSpec};
+    use tokio::runtime;
     use zklock_testkit::Server;
 
     #[tokio::test]
     async fn a_call_shares_the_turn_that_its_owner_was_granted_after_there_was_nothing_at_once() {
         let server = Server::start().unwrap();
-        let client = Client::connect(ClientOptions::new(&server.connect_string()).unwrap()).await.unwrap();
+        let options = ClientOptions::new(&server.connect_string()).unwrap();
+        let client = Client::unopened(options, runtime::Handle::current()).unwrap();
+        client.opened(Wait::Forever).await.unwrap();
         let spec = LockSpec::mutex("/lock").unwrap().reentrant(true);
         let (lock, owner) = (client.lock(&spec).unwrap(), Owner::current());
         let hold = lock.acquire_as(owner, Wait::Forever).await.unwrap();

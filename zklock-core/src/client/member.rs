@@ -13,26 +13,11 @@ use crate::session::pool::Pool;
 use crate::session::session::{Link, Session};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A member inside a [`DoubleBarrier`](crate::DoubleBarrier). Dropping it leaves in the background, without waiting for the others.
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-/// let member = client.double_barrier("/barriers/round", 3)?.enter().await?;
-/// tokio::select! {
-///     () = do_our_share() => member.leave().await?,
-///     reason = member.lost() => println!("the others go on without us: {reason}"),
-/// }
-/// # Ok(())
-/// # }
-/// # async fn do_our_share() {}
-/// ```
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
-pub struct Member {
+pub(crate) struct Member {
     pub(super) client: Handle,
     pub(super) path: Arc<str>,
     pub(super) node: Arc<str>,
@@ -44,64 +29,23 @@ pub struct Member {
 
 impl Member {
     /// Returns the path of the barrier.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
-    /// member.leave().await?;
-    /// println!("all are done at {}", member.path());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
     /// Returns the path of the node that represents this member.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # fn example(member: &zklock_core::Member) {
-    /// // An operator who must take this member out of the barrier deletes that node.
-    /// println!("in the barrier {} as {}", member.path(), member.node());
-    /// # }
-    /// ```
-    pub fn node(&self) -> &str {
+    pub(crate) fn node(&self) -> &str {
         &self.node
     }
 
     /// Returns why the member is lost; `None` if it is not. A member is lost when its session has ended: the servers
     /// have deleted its node, so the others consider it to have left.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # fn example(member: &zklock_core::Member) {
-    /// if let Some(reason) = member.loss() {
-    ///     println!("the others do not wait for us any more: {reason}");
-    /// }
-    /// # }
-    /// ```
-    pub fn loss(&self) -> Option<LossReason> {
+    pub(crate) fn loss(&self) -> Option<LossReason> {
         self.session.loss()
     }
 
     /// Waits until the member is lost, because its session has ended, and returns the reason.
-    ///
-    /// # Cancel safety
-    ///
-    /// The future may be dropped and the method called again.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(member: &zklock_core::Member) {
-    /// println!("stop: {}", member.lost().await);
-    /// # }
-    /// ```
-    pub async fn lost(&self) -> LossReason {
+    pub(crate) async fn lost(&self) -> LossReason {
         let mut link = self.session.link();
         let over = link.wait_for(|link| matches!(link, Link::Over(_))).await;
         match over.as_deref() {
@@ -110,68 +54,10 @@ impl Member {
         }
     }
 
-    /// Leaves, and waits until all members that are inside now have left. A member that crashes counts as having
-    /// left when its session is over.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Lost`] if its session ended before it left, or its node was deleted. The others may have gone on
-    ///   without it;
-    /// * [`ErrorKind::NotHeld`] if the member has already left;
-    /// * [`ErrorKind::Refused`] if the access list does not allow it;
-    /// * [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// In every case the member has left, or is leaving in the background.
-    ///
-    /// # Cancel safety
-    ///
-    /// The member leaves with the first poll. Dropping the future only stops the waiting.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
-    /// member.leave().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn leave(&self) -> Result<(), Error> {
-        self.begin_to_leave(Wait::Forever)?.await
-    }
-
-    /// Like [`leave`](Self::leave), but waits no longer than `timeout`. Zero does not wait for the
-    /// others.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`leave`](Self::leave) does. When the time is up, whatever the network does, it also fails with:
-    ///
-    /// * [`ErrorKind::Timeout`] if others are still inside;
-    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or, with a timeout of zero, if the
-    ///   ensemble does not answer within the [try timeout](crate::ClientOptions::try_timeout).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future only stops the waiting, as with [`leave`](Self::leave).
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    ///
-    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
-    /// member.leave_timeout(Duration::from_secs(60)).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
-        self.begin_to_leave(timeout.into())?.await
-    }
-
     /// Leaves, and returns a future that waits for the others. It is hidden, because only the layers for other languages leave
     /// in one call and wait in another.
     #[doc(hidden)]
-    pub fn begin_to_leave(
+    pub(crate) fn begin_to_leave(
         &self,
         wait: Wait,
     ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {

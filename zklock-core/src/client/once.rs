@@ -13,37 +13,18 @@ use crate::base::wait::Wait;
 use crate::client::lock::Lock;
 use crate::client::once_spec::OnceSpec;
 use crate::client::record::{self, NAME, Record, RunOutcome};
-use crate::client::run::{Begun, Run, release, write};
+use crate::client::run::{Begun, RunEntry, release, write};
 use crate::hold::hold::Hold;
 use crate::session::ask::{ask, silence};
 use crate::session::session::Session;
 use crate::zookeeper::ensemble::{NodeData, Write};
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// A job that runs on one host in each period. See [`Client::once`](crate::Client::once).
-///
-/// # Examples
-///
-/// ```no_run
-/// use std::time::Duration;
-/// use zklock_core::{Begun, OnceSpec};
-///
-/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-/// let job = client.once(&OnceSpec::new("/jobs/report", Duration::from_secs(86_400))?)?;
-/// if let Begun::Run(run) = job.begin().await? {
-///     match write_the_report(run.hold().token()).await {
-///         Ok(()) => run.done().await?,
-///         Err(why) => run.failed(why).await?,
-///     }
-/// }
-/// # Ok(())
-/// # }
-/// # async fn write_the_report(_: zklock_core::Token) -> Result<(), &'static str> { Ok(()) }
-/// ```
 #[derive(Clone)]
-pub struct Once {
+pub(crate) struct Once {
     lock: Lock,
     spec: Arc<OnceSpec>,
     node: Arc<str>,
@@ -52,115 +33,15 @@ pub struct Once {
 impl Once {
     /// Makes the job whose runs hold this mutex. It is hidden, because only the command gives a job's mutex options.
     #[doc(hidden)]
-    pub fn new(lock: Lock, spec: OnceSpec) -> Self {
+    pub(crate) fn new(lock: Lock, spec: Arc<OnceSpec>) -> Self {
         let node = format!("{}/{NAME}", spec.path()).into();
-        Self { lock, spec: Arc::new(spec), node }
-    }
-
-    /// Returns the description that the job was made from.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # fn example(job: &zklock_core::Once) {
-    /// println!("the job {}", job.spec().path());
-    /// # }
-    /// ```
-    pub fn spec(&self) -> &OnceSpec {
-        &self.spec
-    }
-
-    /// Returns the mutex that runs of the job hold, for example to see who holds it.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
-    /// println!("{} hosts run it, or wait", job.lock().contenders().await?.len());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn lock(&self) -> &Lock {
-        &self.lock
-    }
-
-    /// Begins a run, unless nothing is left to do in this period.
-    ///
-    /// While another host runs the job, this waits. If that host does its work, the answer is [`Begun::Done`]. If it fails, dies
-    /// or loses the mutex, the job runs here, or in the next period: see [`AfterFailure`](crate::AfterFailure). So no period is
-    /// skipped while a host waits, or comes again in the same period.
-    ///
-    /// The period is the one that it is for the servers once the mutex is held. If the recorded run lies later, because the clock of
-    /// another leader is slower, that run counts: nothing is left to do if it is done, and if it has failed, it is repeated. If it
-    /// lies later by more than a period, a clock is wrong, and that is an error.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`Lock::acquire`] does; and with:
-    ///
-    /// * [`ErrorKind::Refused`] if the record cannot be read, or is from the future by more than a period. The message names its
-    ///   node, and says what to do;
-    /// * [`ErrorKind::Lost`] if the mutex is lost before the run is recorded, or [`ErrorKind::Uncertain`] if another host has
-    ///   recorded a run since;
-    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer any more once the mutex is held;
-    /// * [`ErrorKind::Conflict`] if somebody else writes or deletes the record at the same moment.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the queue, or releases the mutex in the background. If that happens while the run is being
-    /// recorded, it may be recorded, and then counts as failed.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
-    /// use zklock_core::Begun;
-    ///
-    /// match job.begin().await? {
-    ///     Begun::Run(run) => run.done().await?,
-    ///     Begun::Done(record) => println!("{} has run it", record.identity),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn begin(&self) -> Result<Begun, Error> {
-        self.begin_as(Owner::current(), Wait::Forever).await
-    }
-
-    /// Like [`begin`](Self::begin), but waits no longer than `timeout` for another host. Zero does not wait. Once the run is sent to
-    /// be recorded, the time no longer ends the call.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`begin`](Self::begin) does; and when the time is up with [`ErrorKind::Timeout`] if another host still runs the
-    /// job, and with [`ErrorKind::Unreachable`] if the ensemble does not answer.
-    ///
-    /// # Cancel safety
-    ///
-    /// As for [`begin`](Self::begin).
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    /// use zklock_core::ErrorKind;
-    ///
-    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
-    /// match job.begin_timeout(Duration::ZERO).await {
-    ///     Err(error) if error.kind() == ErrorKind::Timeout => println!("it is being run: {error}"),
-    ///     begun => println!("{:?}", begun?),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn begin_timeout(&self, timeout: Duration) -> Result<Begun, Error> {
-        self.begin_as(Owner::current(), timeout.into()).await
+        Self { lock, spec, node }
     }
 
     /// Like [`begin`](Self::begin) or [`begin_timeout`](Self::begin_timeout), for the given owner. It is hidden, because only the
     /// layers for threads and for other languages and the command have a [`Wait`] in place of a timeout.
     #[doc(hidden)]
-    pub async fn begin_as(&self, owner: Owner, wait: Wait) -> Result<Begun, Error> {
+    pub(crate) async fn begin_as(&self, owner: Owner, wait: Wait) -> Result<Begun<(Hold, RunEntry)>, Error> {
         let hold = self.lock.acquire_as(owner, wait).await?;
         let pool = self.lock.pool();
         let wait = if wait == Wait::Once { Wait::at_most(Some(pool.options().try_timeout)) } else { wait };
@@ -191,7 +72,7 @@ impl Once {
         };
         // Once this is sent, the time does not end the wait, but the loss of the hold does: who gives up has begun in this period, too.
         match write(&hold, &record.to_text(), version).await {
-            Ok(version) => Ok(Begun::Run(Run::new(hold, record, version))),
+            Ok(version) => Ok(Begun::Run((hold, RunEntry { record, version }))),
             Err(error) => {
                 let place = format!(
                     "the job {} does not run here; if its run is recorded, it counts as failed",
@@ -235,29 +116,7 @@ impl Once {
     }
 
     /// Reads the record of the last run; `None` if the job has never run. It neither waits for a run nor disturbs it.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
-    /// * [`ErrorKind::Refused`] if the access list does not allow reading it, or the record cannot be read;
-    /// * [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future changes nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
-    /// match job.last().await? {
-    ///     Some(record) => println!("{} in period {}", record.outcome, record.period()),
-    ///     None => println!("it has never run"),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn last(&self) -> Result<Option<Record>, Error> {
+    pub(crate) async fn last(&self) -> Result<Option<Record>, Error> {
         let (path, node) = (self.spec.path(), &self.node);
         let problem = || format!("the record of the job {path} could not be read");
         let read = |session: Arc<Session>| async move { session.read(node.clone()).await };

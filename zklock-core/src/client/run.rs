@@ -3,7 +3,7 @@
 use crate::base::error::{Error, ErrorKind};
 use crate::client::record::{self, NAME, Record, RunOutcome};
 use crate::hold::hold::Hold;
-use std::fmt;
+use crate::zookeeper::ensemble::Write;
 
 /// The answer to [`Once::begin`](crate::Once::begin).
 ///
@@ -24,136 +24,26 @@ use std::fmt;
 /// # }
 /// ```
 #[derive(Debug)]
-pub enum Begun<R = Run> {
+pub enum Begun<R> {
     /// The job is this caller's in this period: it runs now.
     Run(R),
     /// Nothing is left to do in this period, and this is the last run.
     Done(Record),
 }
 
-/// A run of a job, which holds the job's mutex. End it with [`done`](Self::done) or [`failed`](Self::failed). A run that is
-/// dropped without either counts as failed.
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(run: zklock_core::Run) -> Result<(), zklock_core::Error> {
-/// match run.hold().run(write_the_report()).await {
-///     Ok(Ok(())) => run.done().await,
-///     Ok(Err(why)) => run.failed(why).await,
-///     // Another host may run it by now.
-///     Err(lost) => panic!("{lost}"),
-/// }
-/// # }
-/// # async fn write_the_report() -> Result<(), &'static str> { Ok(()) }
-/// ```
-#[must_use = "a run that is dropped counts as failed: end it with done() or failed()"]
-pub struct Run {
-    hold: Hold,
-    entry: RunEntry,
-}
-
-impl Run {
-    pub(crate) fn new(hold: Hold, record: Record, version: i32) -> Self {
-        Self { hold, entry: RunEntry { record, version } }
-    }
-
-    /// Returns the hold of the job's mutex. It is lost like any other, and its token is for [fences](crate::fence). Do not
-    /// release it: the run could not be recorded as done then.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # fn example(run: &zklock_core::Run) {
-    /// println!("running with token {}", run.hold().token());
-    /// # }
-    /// ```
-    pub fn hold(&self) -> &Hold {
-        &self.hold
-    }
-
-    /// Records that the job is done in this period, and releases its mutex. The record is only written if the mutex is still
-    /// held.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Lost`] if the hold is lost. The run stays recorded as running, and counts as failed: another host may
-    ///   have begun to run the job again;
-    /// * [`ErrorKind::NotHeld`] if the run has been ended before;
-    /// * [`ErrorKind::Conflict`] if somebody else has written the record, or deleted it;
-    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer, so that nobody knows whether it is recorded;
-    /// * [`ErrorKind::Uncertain`] if the answer was lost, and then the hold, and another host has run the job before anybody could
-    ///   see whether it is recorded;
-    /// * [`ErrorKind::Refused`] and [`ErrorKind::Timeout`] as for [`Hold::release`].
-    ///
-    /// In every case the mutex is released, or is being released in the background.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the run may or may not be recorded as done. The mutex is released when the run is dropped.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(run: zklock_core::Run) -> Result<(), zklock_core::Error> {
-    /// run.done().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn done(&self) -> Result<(), Error> {
-        self.entry.end(&self.hold, RunOutcome::Done).await
-    }
-
-    /// Records that the job has failed, and why, and releases its mutex. The text is kept in one line of at most 500
-    /// characters. [`AfterFailure`](crate::AfterFailure) says when the job runs again.
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`done`](Self::done) does.
-    ///
-    /// # Cancel safety
-    ///
-    /// As for [`done`](Self::done).
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(run: zklock_core::Run) -> Result<(), zklock_core::Error> {
-    /// run.failed("the disk is full").await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn failed(&self, why: &str) -> Result<(), Error> {
-        self.entry.end(&self.hold, RunOutcome::Failed(why.to_owned())).await
-    }
-
-    /// Takes it apart. It is hidden, because only the layers for threads, for other languages and the command have a hold of
-    /// their own kind.
-    #[doc(hidden)]
-    pub fn into_parts(self) -> (Hold, RunEntry) {
-        (self.hold, self.entry)
-    }
-}
-
-impl fmt::Debug for Run {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("hold", &self.hold).field("record", &self.entry.record).finish()
-    }
-}
-
 /// What is recorded of a run, to be written again at its end.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct RunEntry {
-    record: Record,
+    pub(super) record: Record,
     /// The version of the node.
-    version: i32,
+    pub(super) version: i32,
 }
 
 impl RunEntry {
     /// Records how the run ended, and releases the hold.
-    pub async fn end(&self, hold: &Hold, outcome: RunOutcome) -> Result<(), Error> {
-        if let Err(error) = self.write(hold, outcome).await {
+    pub(crate) async fn end_with(&self, hold: &Hold, outcome: RunOutcome) -> Result<(), Error> {
+        if let Err(error) = self.write_with(hold, outcome).await {
             // Nothing more can be recorded, and others wait.
             hold.let_go();
             return Err(error);
@@ -162,7 +52,7 @@ impl RunEntry {
     }
 
     /// Records how the run ended.
-    pub async fn write(&self, hold: &Hold, outcome: RunOutcome) -> Result<(), Error> {
+    pub(crate) async fn write_with(&self, hold: &Hold, outcome: RunOutcome) -> Result<(), Error> {
         let text = Record { outcome, ..self.record.clone() }.to_text();
         write(hold, &text, self.version).await.map(drop).map_err(|error| {
             let path = hold.path();
@@ -192,7 +82,9 @@ pub(crate) async fn release(hold: &Hold) -> Result<(), Error> {
 pub(crate) async fn write(hold: &Hold, text: &str, version: i32) -> Result<i32, Error> {
     let node = format!("{}/{NAME}", hold.path());
     loop {
-        match hold.guarded().set_data(&node, text.as_bytes(), Some(version)).commit().await {
+        let data = text.as_bytes().to_vec();
+        let record = Write::SetData { path: node.clone(), data, version: Some(version) };
+        match hold.commit(vec![record]).await {
             Err(error) if error.kind() == ErrorKind::Uncertain => {
                 match hold.read(&node).await? {
                     Some(written) if written.version == version => {}

@@ -1,18 +1,8 @@
 //! Writes to ZooKeeper that are done only if a lock is held.
 
-use crate::base::error::{Error, ErrorKind};
-use crate::connect::path::check_path;
-use crate::hold::grant::Grant;
-use crate::hold::loss::Loss;
-use crate::zookeeper::ensemble::{Versions, Write};
-use std::fmt;
+use crate::zookeeper::ensemble::Versions;
 
-/// A server closes the connection on a request of more than 1 MiB, and may be configured to take less.
-const BYTES_AT_MOST: usize = 512 * 1024;
-/// An upper bound for the bytes of a write besides its path and data.
-const BYTES_OF_A_WRITE: usize = 64;
-
-/// The result of the writes of a [`Guarded`].
+/// The result of the writes of a [`Guarded`](crate::Guarded).
 ///
 /// # Examples
 ///
@@ -28,7 +18,7 @@ const BYTES_OF_A_WRITE: usize = 64;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Committed {
-    versions: Versions,
+    pub(super) versions: Versions,
 }
 
 impl Committed {
@@ -47,163 +37,5 @@ impl Committed {
     /// ```
     pub fn versions(&self) -> &[Option<i32>] {
         &self.versions
-    }
-}
-
-/// The result of [`Guarded::checked`].
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct CheckedWrites(Vec<Write>);
-
-impl CheckedWrites {
-    pub(super) async fn commit(self, grant: &Grant, loss: Loss) -> Result<Committed, Error> {
-        Ok(Committed { versions: grant.commit(self.0, loss).await? })
-    }
-}
-
-/// Writes that are done together, and only if the lock is held. See [`Hold::guarded`](crate::Hold::guarded).
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-/// let writes = hold.guarded().create("/report/2", b"the text").set_data("/report/last", b"2", None);
-/// writes.delete("/report/1", None).commit().await?;
-/// # Ok(())
-/// # }
-/// ```
-#[must_use = "nothing is written before commit()"]
-pub struct Guarded<'a> {
-    grant: &'a Grant,
-    /// Of the hold that they are done through.
-    loss: Loss,
-    writes: Vec<Write>,
-    /// Their bytes in a request. Once that is more than a server takes, no more writes are copied.
-    bytes: usize,
-}
-
-impl<'a> Guarded<'a> {
-    pub(super) fn by(grant: &'a Grant, loss: Loss) -> Self {
-        Self { grant, loss, writes: Vec::new(), bytes: 0 }
-    }
-
-    /// Adds the creation of a persistent node.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// // Both nodes or none.
-    /// hold.guarded().create("/report", b"").create("/report/state", b"begun").commit().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn create(self, path: &str, data: &[u8]) -> Self {
-        self.add(path, data, |path, data| Write::Create { path, data })
-    }
-
-    /// Adds a write of a node's data. It requires that the node has this version; `None` accepts any.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// if let Some(count) = hold.read("/report/count").await? {
-    ///     hold.guarded().set_data("/report/count", b"8", Some(count.version)).commit().await?;
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn set_data(self, path: &str, data: &[u8], version: Option<i32>) -> Self {
-        self.add(path, data, |path, data| Write::SetData { path, data, version })
-    }
-
-    /// Adds the deletion of a node. It requires that the node has this version; `None` accepts any.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// // The job is taken out of the list when its result is there, and not before.
-    /// hold.guarded().set_data("/results/7", b"done", None).delete("/jobs/7", None).commit().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn delete(self, path: &str, version: Option<i32>) -> Self {
-        self.add(path, &[], |path, _| Write::Delete { path, version })
-    }
-
-    fn add(mut self, path: &str, data: &[u8], write: impl FnOnce(String, Vec<u8>) -> Write) -> Self {
-        let bytes = path.len().saturating_add(data.len()).saturating_add(BYTES_OF_A_WRITE);
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes <= BYTES_AT_MOST {
-            self.writes.push(write(path.to_owned(), data.to_vec()));
-        }
-        self
-    }
-
-    /// Does the writes, all or none.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Lost`] if the lock was no longer held. Nothing was written;
-    /// * [`ErrorKind::Conflict`] if a node was not in the state that a write requires. Nothing was written.
-    ///   [`Error::conflict`] says which write it was;
-    /// * [`ErrorKind::Uncertain`] if the reply was lost. Either all or nothing was written. [`Hold::read`](crate::Hold::read)
-    ///   shows which;
-    /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or on servers of version 3.4
-    ///   for the hold of an [exclusive](crate::Client::exclusive) lock, because every holder's node has the same
-    ///   name there;
-    /// * [`ErrorKind::Refused`] if the servers are too old to create a node in a transaction. Nothing was
-    ///   written;
-    /// * [`ErrorKind::NotHeld`] if the hold was released.
-    ///
-    /// # Cancel safety
-    ///
-    /// If the future is dropped, the writes may or may not be done.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use zklock_core::ErrorKind;
-    ///
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// match hold.guarded().create("/report/state", b"begun").commit().await {
-    ///     Err(error) if error.kind() == ErrorKind::Conflict => println!("it has begun before"),
-    ///     committed => drop(committed?),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn commit(self) -> Result<Committed, Error> {
-        let (grant, loss) = (self.grant, self.loss.clone());
-        self.checked()?.commit(grant, loss).await
-    }
-
-    /// Returns the checked writes without the hold, for [`commit_checked`](crate::Hold::commit_checked). It is hidden, because
-    /// only the C layer needs it, where a call goes on when the function that began it has returned.
-    #[doc(hidden)]
-    pub fn checked(self) -> Result<CheckedWrites, Error> {
-        let bytes = self.bytes;
-        if bytes > BYTES_AT_MOST {
-            let message = format!(
-                "guarded writes of {bytes} bytes are too large: servers are certain to take only 512 KiB"
-            );
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
-        for write in &self.writes {
-            check_path(write.path())?;
-        }
-        Ok(CheckedWrites(self.writes))
-    }
-}
-
-impl fmt::Debug for Guarded<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guarded")
-            .field("node", &self.grant.holding().node())
-            .field("writes", &self.writes)
-            .field("bytes", &self.bytes)
-            .finish()
     }
 }

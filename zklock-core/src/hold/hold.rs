@@ -7,7 +7,7 @@ use crate::base::lock_figures::LockFigures;
 use crate::base::owner::Owner;
 use crate::connect::path::check_path;
 use crate::hold::grant::Grant;
-use crate::hold::guarded::{CheckedWrites, Committed, Guarded};
+use crate::hold::guarded::Committed;
 use crate::hold::loss::Loss;
 use crate::hold::released::Released;
 use crate::hold::token::Token;
@@ -18,7 +18,7 @@ use crate::machine::status::Status;
 use crate::machine::times;
 use crate::session::ask::MOMENT;
 use crate::session::ensemble_id;
-use crate::zookeeper::ensemble::NodeData;
+use crate::zookeeper::ensemble::{NodeData, Write};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,22 +60,8 @@ listed! {
 }
 
 /// The proof that a lock is held. Dropping it releases the lock in the background.
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
-/// let hold = lock.acquire().await?;
-/// tokio::select! {
-///     () = write_the_report(hold.token()) => hold.release().await?,
-///     reason = hold.lost() => println!("stop: {reason:?}"),
-/// }
-/// # Ok(())
-/// # }
-/// # async fn write_the_report(_: zklock_core::Token) {}
-/// ```
 #[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
-pub struct Hold {
+pub(crate) struct Hold {
     grant: Arc<Grant>,
     /// This hold's own flag: the grant outlives it while the owner has others.
     released: watch::Sender<Released>,
@@ -92,81 +78,28 @@ impl Hold {
     }
 
     /// Returns the fencing token of this grant.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) {
-    /// // The storage refuses a token that is smaller than the largest it has seen.
-    /// store("report.csv", hold.token()).await;
-    /// # }
-    /// # async fn store(_: &str, _: zklock_core::Token) {}
-    /// ```
-    pub fn token(&self) -> Token {
+    pub(crate) fn token(&self) -> Token {
         self.grant.token()
     }
 
     /// Returns the path of the lock; see [`Lock::path`](crate::Lock::path).
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let either = client.any(&[client.mutex("/jobs/1")?, client.mutex("/jobs/2")?])?;
-    /// let hold = either.acquire().await?;
-    /// println!("do what {} stands for", hold.path());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.grant.path()
     }
 
     /// Returns the path of the node that represents this hold. For a set of locks, and for several permits, it is the
     /// first.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # fn example(hold: &zklock_core::Hold) {
-    /// // An operator finds that node with `zklock ls`.
-    /// println!("{} is held as {}", hold.path(), hold.node());
-    /// # }
-    /// ```
-    pub fn node(&self) -> &str {
+    pub(crate) fn node(&self) -> &str {
         self.grant.holding().node()
     }
 
     /// Returns the paths of all nodes that represent this hold. If one of them is deleted, the hold is lost.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let accounts = [client.mutex("/accounts/1")?, client.mutex("/accounts/2")?];
-    /// let hold = client.all(&accounts)?.acquire().await?;
-    /// assert_eq!(hold.nodes().count(), 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &str> {
         self.grant.holding().nodes.iter().map(|node| &**node)
     }
 
     /// Returns the state of the hold.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use zklock_core::HoldState;
-    ///
-    /// # fn example(hold: &zklock_core::Hold) {
-    /// if hold.state() == HoldState::AtRisk {
-    ///     println!("begin nothing new: the lock is certain for {:?} only", hold.valid_for());
-    /// }
-    /// # }
-    /// ```
-    pub fn state(&self) -> HoldState {
+    pub(crate) fn state(&self) -> HoldState {
         match self.grant.holding().status() {
             _ if *self.released.borrow() == Released::Before => HoldState::Released,
             Status::Lost(reason) => HoldState::Lost(reason),
@@ -179,29 +112,7 @@ impl Hold {
 
     /// Returns how long the lock is certain to be held, even if the client hears nothing more from
     /// the ensemble.
-    ///
-    /// Zero means that others may hold it. The call sends no request. Its answer stays true for that time, whatever
-    /// the network and the servers do, unless the hold is released or an operator ends it. But if the process is
-    /// paused before it does the guarded work, that time may be over by then. The [`token`](Self::token) and
-    /// [`guarded`](Self::guarded) writes protect against that.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    ///
-    /// # fn example(hold: &zklock_core::Hold, pieces: &[u32]) {
-    /// for piece in pieces {
-    ///     // A piece takes less than a second.
-    ///     if hold.valid_for() < Duration::from_secs(1) {
-    ///         break;
-    ///     }
-    ///     work_on(*piece);
-    /// }
-    /// # }
-    /// # fn work_on(_: u32) {}
-    /// ```
-    pub fn valid_for(&self) -> Duration {
+    pub(crate) fn valid_for(&self) -> Duration {
         let valid_for = self.grant.session().valid_for(self.grant.holding());
         // Checked last: the node may have been passed on, and the lease would then be the next holder's.
         if self.is_released() { Duration::ZERO } else { valid_for }
@@ -210,31 +121,7 @@ impl Hold {
     /// Checks that the lock is certain to be held for this time plus a hundredth of the session timeout, even if
     /// the client hears nothing more from the ensemble. Call it before work that takes this long, so that you begin
     /// nothing that cannot end in time. The call sends no request and does not wait.
-    ///
-    /// A lease is never longer than half of the session timeout, and in normal operation seldom shorter than four tenths of
-    /// it. If the process is paused after the call, its work may still be late: a [fence](crate::fence) refuses late
-    /// writes.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::AtRisk`] if the lease is shorter. Ask again later, or [`confirm`](Self::confirm) it;
-    /// * [`ErrorKind::Lost`] if the hold is lost, [`ErrorKind::NotHeld`] if it was released;
-    /// * [`ErrorKind::InvalidInput`] if no lease of this session can be that long.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    ///
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// // The request is given up after two seconds.
-    /// hold.ensure(Duration::from_secs(2))?;
-    /// send_the_request(hold.token(), Duration::from_secs(2)).await;
-    /// # Ok(())
-    /// # }
-    /// # async fn send_the_request(_: zklock_core::Token, _: Duration) {}
-    /// ```
-    pub fn ensure(&self, needs: Duration) -> Result<(), Error> {
+    pub(crate) fn ensure(&self, needs: Duration) -> Result<(), Error> {
         let (valid_for, timeout) = (self.valid_for(), self.grant.session().timeout());
         let needs = needs.saturating_add(times::MARGIN.of(timeout));
         if valid_for >= needs {
@@ -258,112 +145,14 @@ impl Hold {
         Err(Error::new(ErrorKind::AtRisk, message))
     }
 
-    /// Runs `work` while the lock is held, and returns its output. If the hold is lost, this drops `work` where it awaits, and
-    /// returns the reason. If the hold is released, `work` goes on.
-    ///
-    /// A future that blocks its thread cannot be stopped until it awaits again.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future drops the work.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
-    /// let hold = lock.acquire().await?;
-    /// match hold.run(write_the_report()).await {
-    ///     Ok(pages) => println!("{pages} pages"),
-    ///     Err(reason) => println!("stopped, others may write it: {reason}"),
-    /// }
-    /// hold.release().await
-    /// # }
-    /// # async fn write_the_report() -> u32 { 0 }
-    /// ```
-    pub async fn run<F: Future>(&self, work: F) -> Result<F::Output, LossReason> {
-        tokio::select! {
-            biased;
-            Some(reason) = self.lost() => Err(reason),
-            output = work => Ok(output),
-        }
-    }
-
-    /// Waits until the hold is lost, and returns the reason; `None` if the hold is released instead. The holds of a
-    /// reentrant owner are lost together, and released with the last of them.
-    ///
-    /// # Cancel safety
-    ///
-    /// The future may be dropped and the method called again.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// tokio::select! {
-    ///     () = write_the_report() => hold.release().await?,
-    ///     Some(reason) = hold.lost() => println!("stopped, others may write it: {reason}"),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// # async fn write_the_report() {}
-    /// ```
-    pub async fn lost(&self) -> Option<LossReason> {
-        self.loss().come().await
-    }
-
     /// Like [`lost`](Self::lost), but does not keep the hold.
     pub(crate) fn loss(&self) -> Loss {
         Loss { state: self.grant.holding().watch(), released: self.released.subscribe() }
     }
 
-    /// Waits until another contender wants what this hold has, in any process and with any library. Use it to finish early,
-    /// or to release the lock between two pieces of work. Returns `false` if the hold is released or lost instead. A
-    /// request by [`request_release`](crate::Lock::request_release), or by Curator's `Revoker`, counts too.
-    ///
-    /// The first call lists the lock's queue, reads the hold's own nodes, and sets watches that fire when the next contender
-    /// queues or asks. A hold on which this is never called costs nothing. Readers do not wait for readers, so other readers
-    /// do not make a reader's hold wanted. The answer is what was seen last: it may stay true after the other contender has
-    /// given up. A contender for another permit of a semaphore counts too, even if a permit is free for it. An [exclusive
-    /// lock](crate::Client::exclusive) has no queue: only waiters of this client, and requests to release it, are seen
-    /// there.
-    ///
-    /// # Cancel safety
-    ///
-    /// The future may be dropped and the method called again.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// tokio::select! {
-    ///     true = hold.wanted() => hold.release().await?,
-    ///     _ = hold.lost() => {}
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn wanted(&self) -> bool {
-        self.notice().come().await
-    }
-
     /// Returns whether another contender is known to wait for what this hold has, or to have asked for its release. It
     /// does not wait for the servers: the first call starts looking in the background. See [`wanted`](Self::wanted).
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// for piece in 0..1_000 {
-    ///     work_on(piece);
-    ///     if hold.is_wanted() {
-    ///         break;
-    ///     }
-    /// }
-    /// hold.release().await
-    /// # }
-    /// # fn work_on(_: u32) {}
-    /// ```
-    pub fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         self.notice().now()
     }
 
@@ -386,29 +175,7 @@ impl Hold {
     }
 
     /// Asks the quorum whether the lock is still held, and returns how long it is certain to be held from now on.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Lost`] if it is not;
-    /// * [`ErrorKind::Unreachable`] if the ensemble did not answer while the lease ran (or within a second, if less
-    ///   than a second was left);
-    /// * [`ErrorKind::NotHeld`] if the hold was released, even while the call waited.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future changes nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// // Before a step that cannot be undone.
-    /// let valid_for = hold.confirm().await?;
-    /// println!("nobody else holds the lock for the next {valid_for:?}");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn confirm(&self) -> Result<Duration, Error> {
+    pub(crate) async fn confirm(&self) -> Result<Duration, Error> {
         self.refuse_released()?;
         let patience = self.valid_for().max(Duration::from_secs(1));
         let confirmed = tokio::select! {
@@ -441,65 +208,13 @@ impl Hold {
         self.refuse_released().err().unwrap_or_else(|| self.grant.unheard())
     }
 
-    /// Starts a list of writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// hold.guarded().set_data("/report/state", b"done", None).commit().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn guarded(&self) -> Guarded<'_> {
-        Guarded::by(&self.grant, self.loss())
-    }
-
-    /// Does writes that were [checked](Guarded::checked) before. It is for calls that outlive the `Guarded` they
-    /// were made from. It is hidden, because only the C layer has such calls.
-    #[doc(hidden)]
-    pub async fn commit_checked(&self, writes: CheckedWrites) -> Result<Committed, Error> {
-        writes.commit(&self.grant, self.loss()).await
+    /// Does these writes, all or none, if the lock is still held when the quorum commits them.
+    pub(crate) async fn commit(&self, writes: Vec<Write>) -> Result<Committed, Error> {
+        Ok(Committed { versions: self.grant.commit(writes, self.loss()).await? })
     }
 
     /// Reads a node's data and its version; `None` if there is no such node.
-    ///
-    /// The data is at least as recent as everything that the ensemble had committed when this was called. It shows the
-    /// final outcome of every earlier guarded write of this hold, even of one whose reply was lost. So after an
-    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it should have written, then decide. This works while the
-    /// client is open, even when the hold is lost or released.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Unreachable`] if the ensemble did not answer within a session timeout, or within two seconds if that
-    ///   is longer, or if one server has ended the hold's session but the ensemble has not confirmed that by then;
-    /// * [`ErrorKind::Refused`] if the access list does not allow reading it;
-    /// * [`ErrorKind::InvalidInput`] for a bad path;
-    /// * [`ErrorKind::Closed`] if the client is closed.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future changes nothing.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// use zklock_core::ErrorKind;
-    ///
-    /// // Without a version the write would be done whatever the node holds by then.
-    /// let Some(before) = hold.read("/report/state").await? else { return Ok(()) };
-    /// match hold.guarded().set_data("/report/state", b"done", Some(before.version)).commit().await {
-    ///     Err(error) if error.kind() == ErrorKind::Uncertain => {
-    ///         let after = hold.read("/report/state").await?;
-    ///         println!("written: {}", after.is_some_and(|after| after.version > before.version));
-    ///     }
-    ///     written => println!("version {:?}", written?.versions()),
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
+    pub(crate) async fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
         check_path(path)?;
         let path: Arc<str> = path.into();
         let patience = self.grant.session().timeout().max(READ_AT_LEAST);
@@ -512,26 +227,7 @@ impl Hold {
 
     /// Returns the identity of the ensemble, which a fence keeps together with the token. See
     /// [`Client::ensemble_id`](crate::Client::ensemble_id).
-    ///
-    /// # Errors
-    ///
-    /// Fails like [`Client::ensemble_id`](crate::Client::ensemble_id) does, but gives up after a session timeout, or after two
-    /// seconds if that is longer; and with [`ErrorKind::Lost`] if the hold is lost and the client had not asked before, because
-    /// it may be connected to another ensemble now.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future changes nothing that a later call would not do.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// let (ensemble, token) = (hold.ensemble_id().await?, hold.token());
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn ensemble_id(&self) -> Result<Arc<str>, Error> {
+    pub(crate) async fn ensemble_id(&self) -> Result<Arc<str>, Error> {
         let session = self.grant.session();
         let asked = async {
             loop {
@@ -585,41 +281,7 @@ impl Hold {
     }
 
     /// Releases the lock, and waits until the ensemble has confirmed it.
-    ///
-    /// With a reentrant lock, only the release of the owner's last hold reaches the ensemble.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Lost`] if the hold had been lost;
-    /// * [`ErrorKind::NotOwner`] if the lock is reentrant and the caller is not the hold's owner. Nothing changes;
-    /// * [`ErrorKind::NotHeld`] if this hold has already been released;
-    /// * [`ErrorKind::Refused`] if the access list does not allow deleting its node. The lock is still free,
-    ///   because the client closed the session, and the servers deleted its nodes. All other holds of that session
-    ///   are lost, for the reason [`LossReason::SessionClosed`];
-    /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The release goes on in the
-    ///   background;
-    /// * [`ErrorKind::Unreachable`] if the session can no longer connect, for example after a change of passwords.
-    ///   The lock is free when the ensemble ends the session, a session timeout after it last heard from the
-    ///   client.
-    ///
-    /// # Cancel safety
-    ///
-    /// The release begins with the first poll. Dropping the future only stops the waiting.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use zklock_core::ErrorKind;
-    ///
-    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// match hold.release().await {
-    ///     Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => println!("check the report: {error}"),
-    ///     released => released?,
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn release(&self) -> Result<(), Error> {
+    pub(crate) async fn release(&self) -> Result<(), Error> {
         match self.begin_release(Owner::current())? {
             Some(rest) => rest.await,
             None => Ok(()),
@@ -630,7 +292,7 @@ impl Hold {
     /// because the owner has other holds. It is hidden, because only the layers for threads and for other languages release in
     /// one call and wait in another.
     #[doc(hidden)]
-    pub fn begin_release(
+    pub(crate) fn begin_release(
         &self,
         owner: Owner,
     ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send + use<>>, Error> {

@@ -8,14 +8,14 @@ use zklock_machine::status::LossReason;
 
 /// Reports the loss of a hold.
 #[derive(Clone, Debug)]
-pub struct Loss {
+pub(crate) struct Loss {
     pub(super) state: watch::Receiver<HoldingState>,
     pub(super) released: watch::Receiver<Released>,
 }
 
 impl Loss {
     /// Waits until the hold is lost; `None` if it is released instead.
-    pub async fn come(self) -> Option<LossReason> {
+    pub(crate) async fn come(self) -> Option<LossReason> {
         let Self { mut state, mut released } = self;
         if *released.borrow() == Released::Before {
             return None;

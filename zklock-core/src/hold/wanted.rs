@@ -7,14 +7,14 @@ use tokio::sync::watch;
 
 /// Reports that others want what a hold has.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     pub(super) state: watch::Receiver<HoldingState>,
     pub(super) released: watch::Receiver<Released>,
 }
 
 impl Wanted {
     /// Waits until others want it; `false` if the hold ends first.
-    pub async fn come(self) -> bool {
+    pub(crate) async fn come(self) -> bool {
         let Self { mut state, mut released } = self;
         let says = |state: &HoldingState| state.status != Status::Held || state.notice == Notice::Given;
         tokio::select! {

@@ -14,18 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Reports who holds a lock, and each new holder. See [`Lock::observe`].
-///
-/// # Examples
-///
-/// ```no_run
-/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-/// let mut observer = client.election("/election/scheduler")?.observe()?;
-/// let leader = observer.next().await?;
-/// println!("{} leads", leader.map_or("nobody".to_owned(), |leader| leader.identity));
-/// # Ok(())
-/// # }
-/// ```
-pub struct Observer {
+pub(crate) struct Observer {
     lock: Lock,
     watch: Option<HolderWatch>,
     /// The holder that was reported last.
@@ -40,29 +29,7 @@ struct HolderWatch {
 
 impl Lock {
     /// Observes who holds the lock. For an election, that is the leader.
-    ///
-    /// It watches only the holder, so many processes can observe one lock without waking each other. If several hold it at
-    /// once, it reports the first of them. It reports the first contender in the queue as the holder, even if that is a set
-    /// of locks that still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a set of locks and for a semaphore.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let mut observer = client.election("/election/scheduler")?.observe()?;
-    /// loop {
-    ///     match observer.next().await? {
-    ///         Some(leader) => println!("{} leads", leader.identity),
-    ///         None => println!("nobody leads"),
-    ///     }
-    /// }
-    /// # }
-    /// ```
-    pub fn observe(&self) -> Result<Observer, Error> {
+    pub(crate) fn observe(&self) -> Result<Observer, Error> {
         self.spec().check_observable()?;
         Ok(Observer { lock: self.clone(), watch: None, reported: None })
     }
@@ -71,32 +38,7 @@ impl Lock {
 impl Observer {
     /// Returns the holder; `None` if nobody holds the lock. The first call returns the present holder at once. Each later
     /// call waits until the holder changes.
-    ///
-    /// Changes that follow one another quickly may be reported as one. While no server answers, it waits.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed;
-    /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow reading the lock.
-    ///
-    /// # Cancel safety
-    ///
-    /// The future may be dropped and the method called again.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
-    /// let mut observer = lock.observe()?;
-    /// // At once, and then each time that another one holds the lock.
-    /// while let Some(holder) = observer.next().await? {
-    ///     println!("{} holds it", holder.identity);
-    /// }
-    /// println!("it is free");
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
         loop {
             if let Some(watch) = &mut self.watch {
                 watch.fired().await;

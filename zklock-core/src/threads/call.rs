@@ -1,4 +1,4 @@
-//! A call of the asynchronous core, made by a thread.
+//! A call: awaited by a task, waited for by a thread, or detached.
 
 use super::interrupt::Interrupt;
 use super::io::Io;
@@ -8,28 +8,40 @@ use super::wait::{Future, wait};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wait::Wait;
 use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-/// A call that has not begun. To begin it, [wait](Self::wait) for it, or [detach](Self::detach) it, so that it goes on
-/// in the background. Nothing happens before, so you may also drop it.
+/// A call that has not begun: a future. To begin it, await it in a task, [wait](Self::wait) for it in a thread, or
+/// [detach](Self::detach) it, so that it goes on in the background. Nothing happens before, so you may also drop it. Its time, if
+/// it has one, counts from when it was made.
+///
+/// # Errors
+///
+/// Besides what its method says, a call fails with:
+///
+/// * [`Forked`](ErrorKind::Forked) in a child process, if the parent has used the client;
+/// * [`Closed`](ErrorKind::Closed) if the client is closed, or the program has closed [descriptors](crate#descriptors) of this
+///   crate.
+///
+/// If the client has not connected yet, it also fails like [`Client::connect`](crate::Client::connect) does.
 ///
 /// # Examples
 ///
 /// ```no_run
-/// # fn example(client: zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
-/// use zklock_core::{Owner, Wait};
+/// use zklock_core::Lock;
 ///
-/// let lock = client.mutex("/locks/report")?;
-/// let (sender, ready) = std::sync::mpsc::channel();
-/// let acquiring = lock.acquire_call(Owner::once(), Wait::Forever).detach(move || drop(sender.send(())))?;
-/// // ... the thread does something else ...
-/// if ready.recv().is_ok() {
-///     let hold = acquiring.fetch().expect("it is ready")?;
-///     hold.release()?;
+/// async fn in_a_task(lock: &Lock) -> Result<(), zklock_core::Error> {
+///     let hold = lock.acquire().await?;
+///     hold.release().await
 /// }
-/// # Ok(())
-/// # }
+///
+/// fn in_a_thread(lock: &Lock) -> Result<(), zklock_core::Error> {
+///     let hold = lock.acquire().wait()?;
+///     hold.release().wait()
+/// }
 /// ```
-#[must_use = "a call does nothing unless a thread waits for it, or it is detached"]
+#[must_use = "a call does nothing unless it is awaited, waited for or detached"]
 pub struct Call<T> {
     stage: Stage<T>,
     wait: Wait,
@@ -89,14 +101,12 @@ impl<T: Send + 'static> Call<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Owner, Wait};
-    ///
-    /// # fn example(lock: zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
-    /// let mut call = lock.acquire_call(Owner::current(), Wait::Forever);
+    /// # fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// let mut call = lock.acquire();
     /// // A reentrant lock that this thread already has is granted without a wait.
     /// let hold = match call.at_once() {
     ///     Some(result) => result?,
-    ///     None => call.wait(None)?,
+    ///     None => call.wait()?,
     /// };
     /// # Ok(())
     /// # }
@@ -112,29 +122,71 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
-    /// Waits for the call. This thread polls it. So this thread's clock keeps the deadline, and the interrupt ends the wait
-    /// at once.
+    /// Waits for the call. This thread polls it. So this thread's clock keeps the deadline.
     ///
     /// # Errors
     ///
-    /// Fails like the call does; and with [`Timeout`](crate::ErrorKind::Timeout) at the deadline, with
-    /// [`Interrupted`](crate::ErrorKind::Interrupted) if the interrupt is triggered, with
-    /// [`Deadlock`](crate::ErrorKind::Deadlock) in a callback, and with [`Forked`](crate::ErrorKind::Forked) in a child.
+    /// Fails like the call does; with [`Timeout`](ErrorKind::Timeout) at its deadline; and with [`Deadlock`](ErrorKind::Deadlock),
+    /// before it begins, in a callback and on a thread of a tokio runtime, where it would stop other tasks.
     ///
     /// # Examples
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::Owner;
     ///
-    /// # use zklock_core::blocking::{Interrupt, Lock};
-    /// # fn example(lock: &Lock, interrupt: &Interrupt) -> Result<(), zklock_core::Error> {
-    /// let call = lock.acquire_call(Owner::current(), Duration::from_secs(5));
-    /// let hold = call.wait(Some(interrupt))?;
+    /// # fn example(lock: &zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// let hold = lock.acquire_timeout(Duration::from_secs(5)).wait()?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn wait(mut self, interrupt: Option<&Interrupt>) -> Result<T, Error> {
+    pub fn wait(self) -> Result<T, Error> {
+        self.wait_by(None)
+    }
+
+    /// Like [`wait`](Self::wait), but waits no longer than this. To acquire a lock,
+    /// [`acquire_timeout`](crate::Lock::acquire_timeout) is better: its error says what was in the way.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`wait`](Self::wait) does; and with [`Timeout`](ErrorKind::Timeout) when the time is up.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(hold: &zklock_core::Hold) {
+    /// if let Ok(Some(reason)) = hold.lost().wait_timeout(Duration::from_secs(1)) {
+    ///     println!("stop: {reason}");
+    /// }
+    /// # }
+    /// ```
+    pub fn wait_timeout(self, timeout: Duration) -> Result<T, Error> {
+        self.within(Wait::at_most(Some(timeout))).wait()
+    }
+
+    /// Like [`wait`](Self::wait), but ends at once when the interrupt is triggered. An acquire then leaves the queue, like one whose
+    /// time is up.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`wait`](Self::wait) does; and with [`Interrupted`](ErrorKind::Interrupted) if the interrupt is triggered first.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use zklock_core::{Interrupt, Lock};
+    /// # fn example(lock: &Lock, interrupt: &Interrupt) -> Result<(), zklock_core::Error> {
+    /// // Until the lock is held, or another thread triggers the interrupt.
+    /// let hold = lock.acquire().wait_unless(interrupt)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait_unless(self, interrupt: &Interrupt) -> Result<T, Error> {
+        self.wait_by(Some(interrupt))
+    }
+
+    fn wait_by(mut self, interrupt: Option<&Interrupt>) -> Result<T, Error> {
         // A thread that must not wait must not begin anything.
         refuse_to_block()?;
         match self.begin() {
@@ -145,6 +197,21 @@ impl<T: Send + 'static> Call<T> {
         }
     }
 
+    /// Ends the call when `wait` is over. It is hidden, because only the C and Python layers bound calls that have no time of their
+    /// own.
+    #[doc(hidden)]
+    pub fn within(mut self, wait: impl Into<Wait>) -> Self {
+        let wait = wait.into().at_least_none();
+        let accept = self.accept;
+        let begin = move || match self.begin() {
+            Stage::Over(result) => Ok(Begun::Over(result)),
+            Stage::Refused(error) => Err(error),
+            Stage::Pending(pending) => Ok(Begun::goes_on(&pending.io.clone(), wait.bound(pending.run()))),
+            Stage::New(_) | Stage::Taken => Err(taken()),
+        };
+        Self::new(begin).until(wait).accepted(accept)
+    }
+
     /// Lets the call go on in the background. The I/O thread calls `ready` when there is a result, so `ready` must not
     /// block. If there already is a result, `ready` is called before this returns.
     ///
@@ -153,7 +220,7 @@ impl<T: Send + 'static> Call<T> {
     ///
     /// # Errors
     ///
-    /// [`Forked`](crate::ErrorKind::Forked) in a child, and [`Closed`](crate::ErrorKind::Closed) if the program has closed our
+    /// [`Forked`](ErrorKind::Forked) in a child, and [`Closed`](ErrorKind::Closed) if the program has closed our
     /// descriptors. All other errors come with the result.
     ///
     /// # Examples
@@ -161,9 +228,9 @@ impl<T: Send + 'static> Call<T> {
     /// ```no_run
     /// use zklock_core::{Owner, Wait};
     ///
-    /// # use zklock_core::blocking::Lock;
+    /// # use zklock_core::Lock;
     /// # fn example(lock: Lock, wake: std::sync::mpsc::Sender<()>) -> Result<(), zklock_core::Error> {
-    /// let call = lock.acquire_call(Owner::once(), Wait::Forever);
+    /// let call = lock.acquire_as(Owner::once(), Wait::Forever);
     /// // The event loop fetches the result when it is woken.
     /// let acquiring = call.detach(move || drop(wake.send(())))?;
     /// # Ok(())
@@ -209,14 +276,50 @@ impl<T> Pending<T> {
     fn take(&mut self) -> Result<Future<T>, Error> {
         self.future.take().ok_or_else(taken)
     }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Error>> {
+        if let Err(error) = self.io.check() {
+            return Poll::Ready(Err(error));
+        }
+        // Its timers belong to the client's runtime, and the task may be of another.
+        let _runtime = self.io.enter();
+        self.future.as_mut().map_or_else(|| Poll::Ready(Err(taken())), |future| future.as_mut().poll(context))
+    }
 }
 
 impl<T> Drop for Pending<T> {
     fn drop(&mut self) {
+        let Some(future) = self.future.take() else { return };
         if self.io.is_lost() {
             // It belongs to the parent, or would wake the I/O thread.
-            std::mem::forget(self.future.take());
+            std::mem::forget(future);
+        } else {
+            let _runtime = self.io.enter();
+            drop(future);
         }
+    }
+}
+
+/// Nothing in it is pinned: its future is boxed.
+impl<T> Unpin for Call<T> {}
+
+impl<T: Send + 'static> std::future::Future for Call<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Stage::New(_) = self.stage {
+            self.stage = self.begin();
+        }
+        let result = match &mut self.stage {
+            Stage::Pending(pending) => ready!(pending.poll(context)),
+            _ => match self.begin() {
+                Stage::Over(result) => result,
+                Stage::Refused(error) => Err(error),
+                _ => Err(taken()),
+            },
+        };
+        self.stage = Stage::Taken;
+        Poll::Ready(result)
     }
 }
 

@@ -83,9 +83,8 @@ fn closed() -> Error {
 /// The descriptors of one I/O thread.
 pub(crate) struct Descriptors {
     opened: Opened,
-    witness: File,
-    /// Its device and inode.
-    identity: (u64, u64),
+    /// With its device and inode. Those of a runtime of the program have none.
+    witness: Option<(File, (u64, u64))>,
     listeners: Mutex<Vec<Weak<dyn OnClosed>>>,
 }
 
@@ -101,7 +100,16 @@ impl Descriptors {
         let witness = File::from(platform::unique_descriptor()?);
         let opened = witness.metadata()?;
         let identity = (opened.dev(), opened.ino());
-        Ok(Self { opened: Opened::now(), witness, identity, listeners: Mutex::default() })
+        Ok(Self { opened: Opened::now(), witness: Some((witness, identity)), listeners: Mutex::default() })
+    }
+
+    /// Those of a runtime of the program, which closes them itself.
+    pub(super) fn of_host() -> Self {
+        Self { opened: Opened::now(), witness: None, listeners: Mutex::default() }
+    }
+
+    pub(super) fn are_of_host(&self) -> bool {
+        self.witness.is_none()
     }
 
     pub(super) fn opened(&self) -> Opened {
@@ -110,7 +118,9 @@ impl Descriptors {
 
     /// Whether the program has left them alone.
     pub(super) fn are_ours(&self) -> bool {
-        self.witness.metadata().is_ok_and(|now| (now.dev(), now.ino()) == self.identity)
+        self.witness.as_ref().is_none_or(|(witness, identity)| {
+            witness.metadata().is_ok_and(|now| (now.dev(), now.ino()) == *identity)
+        })
     }
 
     /// Fails in a forked child, and if the program has closed them.

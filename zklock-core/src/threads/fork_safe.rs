@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A value of the asynchronous core, for example a [`Hold`](crate::Hold), used by threads: its calls are waited for here,
 /// or go on in the background. A forked child has a copy, which it does not touch.
-pub struct ForkSafe<T>(Arc<OfHere<T>>);
+pub(crate) struct ForkSafe<T>(Arc<OfHere<T>>);
 
 /// Its last owner drops the value, unless it must be left alone.
 struct OfHere<T> {
@@ -31,12 +31,7 @@ impl<T> ForkSafe<T> {
     }
 
     /// Returns the value, or an error in a child of the process that made it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a child; [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the
-    /// program has closed our descriptors.
-    pub fn get(&self) -> Result<&T, Error> {
+    pub(crate) fn get(&self) -> Result<&T, Error> {
         self.0.io.check()?;
         Ok(&self.0.value)
     }
@@ -59,16 +54,7 @@ impl<T> ForkSafe<T> {
 
 impl<T: Send + Sync + 'static> ForkSafe<T> {
     /// Makes a call of the value.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
-    /// let valid_for = hold.core().call(|hold| async move { hold.confirm().await }).wait(None)?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn call<R, F>(&self, call: impl FnOnce(Arc<T>) -> F + Send + 'static) -> Call<R>
+    pub(crate) fn call<R, F>(&self, call: impl FnOnce(Arc<T>) -> F + Send + 'static) -> Call<R>
     where
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,

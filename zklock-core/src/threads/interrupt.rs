@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 /// # Examples
 ///
 /// ```
-/// use zklock_core::blocking::Interrupt;
+/// use zklock_core::Interrupt;
 ///
 /// let interrupt = Interrupt::new();
 /// let elsewhere = interrupt.clone();
@@ -36,12 +36,12 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Wait, blocking::Interrupt};
+    /// use zklock_core::Interrupt;
     ///
-    /// # fn example(lock: &zklock_core::blocking::Lock) -> Result<(), zklock_core::Error> {
+    /// # fn example(lock: &zklock_core::Lock) -> Result<(), zklock_core::Error> {
     /// let interrupt = Interrupt::new();
     /// // ... give a clone to the thread that handles signals ...
-    /// let hold = lock.acquire_within(Wait::Forever, Some(&interrupt))?;
+    /// let hold = lock.acquire().wait_unless(&interrupt)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -54,12 +54,12 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Wait, blocking::Interrupt};
+    /// use zklock_core::Interrupt;
     ///
-    /// # fn example(lock: zklock_core::blocking::Lock) {
+    /// # fn example(lock: zklock_core::Lock) {
     /// let interrupt = Interrupt::new();
     /// let for_waiter = interrupt.clone();
-    /// let waiter = std::thread::spawn(move || lock.acquire_within(Wait::Forever, Some(&for_waiter)));
+    /// let waiter = std::thread::spawn(move || lock.acquire().wait_unless(&for_waiter));
     /// interrupt.trigger();
     /// // The waiter gets an error of the kind `Interrupted`, unless it was granted the lock before.
     /// # }
@@ -78,7 +78,7 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```
-    /// # let interrupt = zklock_core::blocking::Interrupt::new();
+    /// # let interrupt = zklock_core::Interrupt::new();
     /// interrupt.trigger();
     /// // ... all waits have ended ...
     /// interrupt.reset();
@@ -93,7 +93,7 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```
-    /// # let interrupt = zklock_core::blocking::Interrupt::new();
+    /// # let interrupt = zklock_core::Interrupt::new();
     /// assert!(!interrupt.is_triggered());
     /// interrupt.trigger();
     /// assert!(interrupt.is_triggered());

@@ -4,7 +4,7 @@
 
 use super::descriptors::{Descriptors, OnClosed, Opened};
 use super::fork::{OfProcess, Process};
-use super::thread::{not_started, start_thread};
+use super::thread::{Entered, not_started, start_thread};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::platform;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
@@ -17,11 +17,12 @@ use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::runtime::{Builder, EnterGuard, Handle, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::AbortHandle;
 
-/// The runtime of the I/O thread. The first client of a process starts the thread, and it never ends. If the program closes its
-/// descriptors, it stops where it is, and the next client starts another one.
+/// The runtime of a client: one of the program's, or that of the I/O thread. The first client of a process that is made outside
+/// of a runtime starts the thread, and it never ends. If the program closes its descriptors, it stops where it is, and the next
+/// client starts another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Io {
     runtime: Handle,
@@ -58,12 +59,19 @@ impl Io {
         Ok(io)
     }
 
+    /// Makes one of a runtime of the program. Its descriptors are the program's concern.
+    pub(crate) fn of(runtime: Handle) -> Result<Self, Error> {
+        refuse_second_process()?;
+        Ok(Self { runtime, descriptors: Arc::new(Descriptors::of_host()) })
+    }
+
     pub(crate) fn runtime(&self) -> &Handle {
         &self.runtime
     }
 
-    pub(crate) fn enter(&self) -> EnterGuard<'_> {
-        self.runtime.enter()
+    /// Enters the runtime: timers belong to it.
+    pub(super) fn enter(&self) -> Entered<'_> {
+        Entered::enter(&self.runtime)
     }
 
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
@@ -82,12 +90,17 @@ impl Io {
 
     /// Whether it must be left alone: in a forked child, or because the program has closed its descriptors.
     pub(crate) fn is_lost(&self) -> bool {
-        !self.opened().are_ours()
+        !self.is_of_host() && !self.opened().are_ours()
+    }
+
+    /// Whether it is a runtime of the program. None survives a fork, so nothing is checked.
+    pub(crate) fn is_of_host(&self) -> bool {
+        self.descriptors.are_of_host()
     }
 
     /// Fails if it must be left alone. Unlike [`is_lost`](Self::is_lost) it asks the system whether its descriptors are closed.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.descriptors.check()
+        if self.is_of_host() { Ok(()) } else { self.descriptors.check() }
     }
 
     /// Lets `listener` know if the program closes our descriptors.

@@ -22,11 +22,11 @@ use tokio::task::AbortHandle;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::{Owner, Wait, blocking::Lock};
+/// use zklock_core::{Lock, Owner, Wait};
 ///
 /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
 /// let (sender, ready) = std::sync::mpsc::channel();
-/// let acquiring = lock.acquire_call(Owner::once(), Wait::Forever).detach(move || drop(sender.send(())))?;
+/// let acquiring = lock.acquire_as(Owner::once(), Wait::Forever).detach(move || drop(sender.send(())))?;
 /// // ... do something else, or drop it to leave the queue ...
 /// ready.recv().expect("it is called when there is a result");
 /// let hold = acquiring.fetch().expect("there is a result")?;
@@ -111,10 +111,10 @@ impl<T> Started<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::blocking::{Hold, Started};
+    /// # use zklock_core::{Hold, Started};
     /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock_core::Error> {
     /// match acquiring.fetch() {
-    ///     Some(hold) => hold?.release()?,
+    ///     Some(hold) => hold?.release().wait()?,
     ///     None => println!("still in the queue"),
     /// }
     /// # Ok(())
@@ -146,7 +146,7 @@ impl<T> Started<T> {
     /// ```no_run
     /// use std::time::Instant;
     ///
-    /// # fn example(acquiring: zklock_core::blocking::Started<zklock_core::blocking::Hold>) {
+    /// # fn example(acquiring: zklock_core::Started<zklock_core::Hold>) {
     /// // The event loop sleeps no longer than this, and then fetches.
     /// let longest = acquiring.due().map(|due| due.saturating_duration_since(Instant::now()));
     /// # }
@@ -179,12 +179,12 @@ impl<T> Started<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::blocking::{Hold, Started};
+    /// # use zklock_core::{Hold, Started};
     /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock_core::Error> {
     /// acquiring.cancel();
     /// if let Some(Ok(hold)) = acquiring.fetch() {
     ///     // It was granted before.
-    ///     hold.release()?;
+    ///     hold.release().wait()?;
     /// }
     /// # Ok(())
     /// # }

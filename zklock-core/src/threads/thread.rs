@@ -9,20 +9,51 @@ use crate::base::error::{Error, ErrorKind};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::cell::Cell;
 use std::io;
+use tokio::runtime::{EnterGuard, Handle};
 
 thread_local! {
     /// The process in which this thread was started, if it is one of ours. In a child that is forked on it, it is the main
     /// thread.
     static OURS: Cell<Option<Process>> = const { Cell::new(None) };
+    /// How many waits of this thread have entered a runtime. A signal handler waits within another wait.
+    static WAITS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Returns an error if this thread must not wait, because it would wait for itself.
+/// Returns an error if this thread must not wait, because it would wait for itself, or stop the tasks of its runtime.
 pub(crate) fn refuse_to_block() -> Result<(), Error> {
-    if OURS.get() == Some(Process::current()) {
-        let message = "a callback must not make calls that block: hand the work to a thread of your own";
-        return Err(Error::new(ErrorKind::Deadlock, message));
+    let message = if OURS.get() == Some(Process::current()) {
+        "a callback must not make calls that block: hand the work to a thread of your own"
+    } else if host_runtime().is_some() {
+        "a thread of an asynchronous runtime must not block: await the call, or wait for it with Handle::block_on in a \
+         blocking task"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::Deadlock, message))
+}
+
+/// Returns the runtime that the program has entered on this thread, if there is one.
+pub(crate) fn host_runtime() -> Option<Handle> {
+    let is_ours = OURS.get().is_some() || WAITS.get() > 0;
+    if is_ours { None } else { Handle::try_current().ok() }
+}
+
+/// A wait of this thread, within a runtime that the program has not entered.
+pub(super) struct Entered<'a> {
+    _runtime: EnterGuard<'a>,
+}
+
+impl<'a> Entered<'a> {
+    pub(super) fn enter(runtime: &'a Handle) -> Self {
+        WAITS.set(WAITS.get() + 1);
+        Self { _runtime: runtime.enter() }
     }
-    Ok(())
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        WAITS.set(WAITS.get() - 1);
+    }
 }
 
 pub(super) fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {

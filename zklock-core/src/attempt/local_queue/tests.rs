@@ -80,7 +80,7 @@ async fn lost(ensemble: &FakeEnsemble) -> (Hold, Moment) {
     let hold = answer_at_once(&mut join(&mutex(ensemble), Patience::Waits)).await.flatten().unwrap();
     let until = clock::now() + hold.valid_for();
     ensemble.create(&format!("/a/{}__lock__0000000009", "0123456789abcdef".repeat(2)));
-    assert_eq!(hold.lost().await, Some(LossReason::ForeignContender));
+    assert_eq!(hold.loss().come().await, Some(LossReason::ForeignContender));
     (hold, until)
 }
 

@@ -10,10 +10,13 @@ use crate::session::nodes::SessionNodes;
 use crate::session::session::Notice;
 use crate::session::session::Session;
 use crate::session::slot::{Slot, SlotState};
+use crate::threads::fork_safe::ForkSafe;
+use crate::threads::io::Io;
 use futures_util::FutureExt;
 use std::cell::Cell;
 use std::future::ready;
 use std::sync::Weak;
+use tokio::runtime::Handle;
 
 #[test]
 fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
@@ -28,7 +31,7 @@ fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
         assert_eq!((hold.state(), hold.valid_for()), (HoldState::AtRisk, Duration::from_millis(1)));
         clock::sleep(Duration::from_millis(1)).await;
         assert_eq!((hold.state(), hold.valid_for()), (HoldState::AtRisk, Duration::ZERO));
-        assert_eq!(hold.lost().await, Some(LossReason::LeaseLapsed));
+        assert_eq!(hold.loss().come().await, Some(LossReason::LeaseLapsed));
         // Timers count milliseconds.
         let late = clock::now().since(start) - (lease + TIMEOUT / 10);
         assert!(late <= Duration::from_millis(1), "{late:?}");
@@ -83,6 +86,9 @@ fn work_ends_with_the_hold_that_it_is_run_by() {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
         let hold = ensemble.hold(&session, "/a", Owner::unique());
+        let holding = hold.grant.holding().clone();
+        let here = |hold| ForkSafe::new(hold, Io::of(Handle::current()).unwrap());
+        let hold = crate::Hold::new(here(hold));
         assert_eq!(hold.run(ready(7)).await, Ok(7));
         let is_dropped = Cell::new(false);
         let endless = async {
@@ -92,14 +98,14 @@ fn work_ends_with_the_hold_that_it_is_run_by() {
         let lose = async {
             clock::sleep(Duration::from_secs(1)).await;
             assert!(!is_dropped.get());
-            session.lose(hold.grant.holding(), LossReason::NodeDeleted);
+            session.lose(&holding, LossReason::NodeDeleted);
         };
         assert_eq!(tokio::join!(hold.run(endless), lose).0, Err(LossReason::NodeDeleted));
         assert!(is_dropped.get());
         // What has not begun does not begin.
         assert_eq!(hold.run(async { unreachable!() }).await, Err::<(), _>(LossReason::NodeDeleted));
 
-        let released = ensemble.hold(&session, "/b", Owner::unique());
+        let released = crate::Hold::new(here(ensemble.hold(&session, "/b", Owner::unique())));
         let work = async {
             released.let_go();
             clock::sleep(Duration::from_secs(1)).await;
@@ -466,12 +472,16 @@ fn a_hold_reads_what_is_there_or_says_that_it_cannot() {
     });
 }
 
+fn set_data() -> Write {
+    Write::SetData { path: "/b".into(), data: Vec::new(), version: None }
+}
+
 #[test]
 fn a_guarded_write_without_an_answer_keeps_the_node_from_the_next_holder() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
-        let write = || hold.guarded().set_data("/b", b"", None).commit();
+        let write = || hold.commit(vec![set_data()]);
         write().await.unwrap();
         assert!(!hold.grant.is_unsettled());
         ensemble.fall_silent();
@@ -486,7 +496,7 @@ fn a_guarded_write_that_finds_no_node_says_that_the_hold_is_lost_or_that_it_was_
         let ensemble = FakeEnsemble::new();
         let refused = async |releases: bool| {
             let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
-            let mut write = std::pin::pin!(hold.guarded().set_data("/b", b"", None).commit());
+            let mut write = std::pin::pin!(hold.commit(vec![set_data()]));
             ensemble.answer_late(Duration::from_secs(1));
             ensemble.delete_node(hold.node());
             assert!(write.as_mut().now_or_never().is_none(), "it has been sent");
@@ -525,7 +535,7 @@ fn a_holder_is_told_that_others_wait_once_it_has_asked() {
         let notice = || holding.watch().borrow().notice;
         assert!(!hold.unasked_notice().now());
         assert_eq!(notice(), Notice::Unasked);
-        let mut wanted = Box::pin(hold.wanted());
+        let mut wanted = Box::pin(hold.notice().come());
         assert_eq!((wanted.as_mut().now_or_never(), notice()), (None, Notice::Asked));
         holding.set_wanted(true);
         assert!(wanted.await && hold.is_wanted());
@@ -546,9 +556,9 @@ fn a_hold_that_is_released_asks_no_more_whether_others_wait() {
         let grant = ensemble.grant_by(&ensemble.session(), "/a", owner, false, weak(&keeps));
         let hold = Hold::new(grant.clone());
         drop(hold.begin_release(owner).unwrap());
-        assert!(!hold.is_wanted() && !hold.wanted().await);
+        assert!(!hold.is_wanted() && !hold.notice().come().await);
         assert_eq!(grant.holding().watch().borrow().notice, Notice::Unasked);
         grant.holding().set_wanted(true);
-        assert!(!hold.is_wanted() && !hold.wanted().await);
+        assert!(!hold.is_wanted() && !hold.notice().come().await);
     });
 }

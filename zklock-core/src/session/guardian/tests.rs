@@ -1,12 +1,17 @@
 use super::*;
-use crate::{Client, ClientOptions};
+use crate::ClientOptions;
+use crate::base::wait::Wait;
+use crate::client::client::Client;
 use std::fs;
 use std::path::PathBuf;
+use tokio::runtime::Handle;
 use zklock_testkit::Server;
 
 async fn client(server: &Server) -> (Client, ClientOptions) {
     let options = ClientOptions::new(&server.connect_string()).unwrap();
-    (Client::connect(options.clone()).await.unwrap(), options)
+    let client = Client::unopened(options.clone(), Handle::current()).unwrap();
+    client.opened(Wait::Forever).await.unwrap();
+    (client, options)
 }
 
 /// A guardian that runs `script` for each line that it receives.
@@ -108,7 +113,7 @@ async fn a_client_has_one_guardian_at_a_time() {
     let server = Server::start().unwrap();
     let (client, _) = client(&server).await;
     let guardian = client.guard(answering("watches")).await.unwrap();
-    let error = refusal(&client.clone(), answering("watches")).await;
+    let error = refusal(&client, answering("watches")).await;
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("has a guardian already"), "{error}");
     guardian.dismiss().await;
@@ -127,7 +132,7 @@ async fn closing_the_client_ends_its_guardian_and_a_closed_one_gets_none() {
     let server = Server::start().unwrap();
     let (client, _) = client(&server).await;
     client.guard(answering("watches")).await.unwrap().keep();
-    client.close().await;
+    client.begin_close().await.unwrap();
     assert!(!*client.pool().has_guardian().borrow(), "it is still there");
     let error = refusal(&client, answering("watches")).await;
     assert_eq!(error.kind(), ErrorKind::Closed);

@@ -65,7 +65,7 @@ fn everybody_is_told_when_the_runtime_drops_the_keeper() {
         let keeper = keeper(SlotState::Open(session));
         let (slot, running) = (keeper.slot.clone(), keeper.running.subscribe());
         drop(keeper);
-        assert_eq!(hold.lost().await, Some(LossReason::ClientClosed));
+        assert_eq!(hold.loss().come().await, Some(LossReason::ClientClosed));
         assert_eq!(slot.session().await.err().map(|error| error.kind()), Some(ErrorKind::Closed));
         assert!(!*running.borrow());
     });

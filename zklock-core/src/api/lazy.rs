@@ -10,10 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A value of a client, such as a lock, which is made when the client is first needed. Every call connects the client first, in
 /// the time that the caller is willing to wait. So callers need not know whether the client has connected yet.
-///
-/// It is hidden, because only the C and Python layers make calls of the core by themselves.
-#[doc(hidden)]
-pub struct Lazy<T>(Arc<Made<T>>);
+pub(super) struct Lazy<T>(Arc<Made<T>>);
 
 struct Made<T> {
     home: Home,
@@ -43,7 +40,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     }
 
     /// Returns whether the client was used by a process from which this one was forked. It is useless here then.
-    pub fn is_forked(&self) -> bool {
+    pub(super) fn is_forked(&self) -> bool {
         self.0.home.is_forked()
     }
 
@@ -57,12 +54,25 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     }
 
     /// Makes a call that ends with `wait`. It connects first if necessary.
-    pub fn call<R, F>(&self, wait: Wait, call: impl FnOnce(Arc<T>) -> F + Send + 'static) -> Call<R>
+    pub(super) fn call<R, F>(&self, wait: Wait, call: impl FnOnce(Arc<T>) -> F + Send + 'static) -> Call<R>
     where
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
         self.begin(wait, |value| Begun::goes_on(value.io(), call(value.value())))
+    }
+
+    /// Like [`call`](Self::call), but also gives what adopts the values that come out of it.
+    pub(super) fn begin_with<R, F>(
+        &self,
+        wait: Wait,
+        call: impl FnOnce(ForkSafe<T>, Arc<T>) -> F + Send + 'static,
+    ) -> Call<R>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R, Error>> + Send + 'static,
+    {
+        self.begin(wait, |value| Begun::goes_on(value.io(), call(value.clone(), value.value())))
     }
 
     /// Makes a call that may be over at once.

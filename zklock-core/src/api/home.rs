@@ -4,19 +4,23 @@ use super::watch::Watch;
 use crate::base::error::Error;
 use crate::base::stats::Stats;
 use crate::base::wait::Wait;
+use crate::client::client::Client;
 use crate::connect::options::ClientOptions;
-use crate::session::connection::ConnectionState;
+use crate::session::connection::{Connection, ConnectionState};
 use crate::threads::call::{Begun, Call};
 use crate::threads::descriptors::{Listener, Opened};
+use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::io::{Io, check_descriptors, check_resources};
+use crate::threads::thread::host_runtime;
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+use tokio::runtime::Handle;
 
 /// A client of the core.
-pub(super) type CoreClient = ForkSafe<crate::Client>;
+pub(super) type CoreClient = ForkSafe<Client>;
 
 /// The process in which a client is first needed. There, and only there, it makes a client of the core. So nothing that it has
 /// in a parent process is touched in a child, and a client that no process has needed yet can be used in any.
@@ -28,6 +32,8 @@ struct OfHere(Arc<Shared>);
 
 struct Shared {
     options: ClientOptions,
+    /// The runtime in which it was made. A child has none of its threads.
+    runtime: Option<(Handle, Process)>,
     listener: Option<StateListener>,
     /// When it was first needed. No other process reads what follows.
     opened: OnceBox<Opened>,
@@ -45,7 +51,8 @@ pub(super) type StateListener = Arc<dyn Fn(ConnectionState) + Send + Sync>;
 
 impl Home {
     pub(super) fn new(options: ClientOptions, listener: Option<StateListener>) -> Self {
-        let shared = Shared { options, listener, opened: OnceBox::new(), client: OnceLock::new() };
+        let runtime = host_runtime().map(|runtime| (runtime, Process::current()));
+        let shared = Shared { options, runtime, listener, opened: OnceBox::new(), client: OnceLock::new() };
         Self(Arc::new(OfHere(Arc::new(shared))))
     }
 
@@ -73,7 +80,7 @@ impl Home {
         let made = match self.0.client.get() {
             Some(made) => made,
             None => {
-                let io = Io::start()?;
+                let io = self.io()?;
                 let client = CoreClient::new(self.unopened(&io)?, io);
                 let listener = self.0.listener.clone();
                 let watch = listener.map(|listener| follow(&client, move |state| listener(state)));
@@ -83,8 +90,15 @@ impl Home {
         made.as_ref().map(|made| &made.client).ok_or_else(Error::closed)
     }
 
-    fn unopened(&self, io: &Io) -> Result<crate::Client, Error> {
-        crate::Client::unopened(self.0.options.clone(), io.runtime().clone())
+    fn io(&self) -> Result<Io, Error> {
+        match &self.0.runtime {
+            Some((runtime, process)) if !process.is_forked() => Io::of(runtime.clone()),
+            _ => Io::start(),
+        }
+    }
+
+    fn unopened(&self, io: &Io) -> Result<Client, Error> {
+        Client::unopened(self.0.options.clone(), io.runtime().clone())
     }
 
     /// Makes a call of the client that ends with `wait`. It connects first if necessary, and never for longer than the [connect
@@ -101,9 +115,6 @@ impl Home {
                 Ok(client) => client,
                 Err(error) => return Ok(Begun::Over(Err(error))),
             };
-            if client.fixed().is_closed() {
-                return Ok(Begun::Over(Err(Error::closed())));
-            }
             if client.fixed().has_opened() {
                 return Ok(begin(client));
             }
@@ -155,11 +166,17 @@ impl Home {
         self.settle()?;
         if let Some(None) = self.0.client.get() {
             let listener = Listener::new(ConnectionState::Closed, listener);
-            return Ok(Watch::start(&Io::start()?, listener, |listener| async move {
+            return Ok(Watch::start(&self.io()?, listener, |listener| async move {
                 Listener::call(&listener, ConnectionState::Closed);
             }));
         }
         Ok(follow(self.made()?, listener))
+    }
+
+    /// Follows the state of the connection.
+    pub(super) fn connection(&self) -> Result<Connection, Error> {
+        self.settle()?;
+        Ok(self.made()?.fixed().connection())
     }
 
     /// Returns how the client is connected; `None` if it has not connected yet, or belongs to another process.
@@ -195,6 +212,11 @@ impl Home {
 
     /// Notes that it is needed here.
     fn settle(&self) -> Result<(), Error> {
+        if let Some(Some(made)) = self.0.client.get()
+            && made.client.io().is_of_host()
+        {
+            return Ok(());
+        }
         self.0.opened.get_or_init(|| Box::new(Opened::now())).check()
     }
 }
@@ -251,7 +273,7 @@ mod tests {
             home.begin(Wait::Forever, |_| Begun::Over(Ok(())))
         };
         let (sender, receiver) = channel();
-        call_later(move || sender.send((connect().wait(None), connect().detach(|| ()).map(drop))).unwrap())
+        call_later(move || sender.send((connect().wait(), connect().detach(|| ()).map(drop))).unwrap())
             .unwrap();
         let (waited, began) = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
         assert_eq!(waited.unwrap_err().kind(), ErrorKind::Deadlock);

@@ -1,0 +1,62 @@
+//! The loss of a hold, for those who do not keep the hold.
+
+#[cfg(doc)]
+use crate::base::error::ErrorKind;
+use crate::base::error::LossReason;
+use crate::hold::loss::Loss as CoreLoss;
+use crate::threads::call::Call;
+use crate::threads::fork_safe::ForkSafe;
+
+/// The loss of a [`Hold`](crate::Hold). You can poll it or wait for it. It does not keep the hold.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// let loss = hold.loss();
+/// let watchman = std::thread::spawn(move || loss.lost().wait());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Loss {
+    pub(super) core: ForkSafe<CoreLoss>,
+}
+
+impl Loss {
+    /// Returns why the hold was lost; `None` if it is not. It does not wait.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(loss: &zklock_core::Loss) {
+    /// if let Some(reason) = loss.reason() {
+    ///     println!("stop: {reason}");
+    /// }
+    /// # }
+    /// ```
+    pub fn reason(&self) -> Option<LossReason> {
+        self.core.look(|| Some(self.core.io().opened().loss()), CoreLoss::now)
+    }
+
+    /// Waits until the hold is lost, and returns the reason; `None` if the hold is released instead.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`] if the hold belongs to the parent process.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(loss: &zklock_core::Loss) -> Result<(), zklock_core::Error> {
+    /// match loss.lost().wait()? {
+    ///     Some(reason) => println!("others may hold the lock: {reason}"),
+    ///     None => println!("released"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lost(&self) -> Call<Option<LossReason>> {
+        self.core.call(|loss| async move { Ok((*loss).clone().come().await) })
+    }
+}

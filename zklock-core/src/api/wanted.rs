@@ -1,0 +1,64 @@
+//! Tells a holder that others wait for what it holds.
+
+use crate::hold::wanted::Wanted as CoreWanted;
+use crate::threads::call::Call;
+use crate::threads::fork_safe::ForkSafe;
+
+/// Says whether others wait for what a [`Hold`](crate::Hold) has. You can poll it or wait for it.
+/// It does not keep the hold.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// let wanted = hold.watch_wanted();
+/// for piece in 0..1_000 {
+///     work_on(piece);
+///     if wanted.is_set() {
+///         break;
+///     }
+/// }
+/// hold.release().wait()
+/// # }
+/// # fn work_on(_: u32) {}
+/// ```
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    pub(super) core: ForkSafe<CoreWanted>,
+}
+
+impl Wanted {
+    /// Returns whether others are known to wait; `false` once the hold has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(wanted: &zklock_core::Wanted) {
+    /// if wanted.is_set() {
+    ///     println!("others wait: finish early");
+    /// }
+    /// # }
+    /// ```
+    pub fn is_set(&self) -> bool {
+        self.core.look(|| false, CoreWanted::now)
+    }
+
+    /// Waits until others wait for the lock. Returns `false` if the hold ends first. It fails like
+    /// [`Hold::wanted`](crate::Hold::wanted) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # fn example(wanted: &zklock_core::Wanted) -> Result<(), zklock_core::Error> {
+    /// if wanted.wanted().wait_timeout(Duration::from_secs(60))? {
+    ///     println!("others wait: finish early");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wanted(&self) -> Call<bool> {
+        self.core.call(|wanted| async move { Ok((*wanted).clone().come().await) })
+    }
+}
