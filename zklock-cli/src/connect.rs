@@ -245,7 +245,7 @@ impl Connection {
     ) -> Result<T, Failure> {
         let client = self.client().await?;
         let outcome = work(&client).await;
-        client.close().await;
+        client.close().await?;
         outcome
     }
 

@@ -157,7 +157,7 @@ fn with_right_name(mut error: clap::Error) -> clap::Error {
 fn execute(arguments: &Arguments, words: &[OsString], role: Role<'_>) -> Result<ExitCode, Failure> {
     signals::reset()?;
     let Arguments { command, connection } = arguments;
-    // It uses the blocking face of the library, so it must run outside of the runtime.
+    // Its calls are waited for, so it must run outside of the runtime.
     if let Command::Quickstart(quickstart) = command {
         match role {
             Role::Worker(name) => quickstart.work(connection, name)?,

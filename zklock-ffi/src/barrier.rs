@@ -11,8 +11,7 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
-use zklock_core::Wait;
-use zklock_core::blocking::{self, Call};
+use zklock_core::Call;
 
 /// A barrier at a path: while its node exists, zklock_barrier_wait waits. The node does not belong
 /// to a client, and outlives the process that set it.
@@ -22,27 +21,27 @@ pub struct zklock_barrier {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct Barrier(blocking::Barrier, Arc<Events>);
+pub(crate) struct Barrier(zklock_core::Barrier, Arc<Events>);
 
 handle!(
     Barrier: zklock_barrier,
     8,
     fn inherited(&self) -> Option<Self> {
-        (!self.0.core().is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
+        (!self.0.is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
     }
 );
 
 impl Barrier {
     fn setting(&self) -> Call<bool> {
-        self.0.core().call(Wait::Forever, |barrier| async move { barrier.set().await })
+        self.0.set()
     }
 
     fn removing(&self) -> Call<bool> {
-        self.0.core().call(Wait::Forever, |barrier| async move { barrier.remove().await })
+        self.0.remove()
     }
 
     fn asking(&self) -> Call<bool> {
-        self.0.core().call(Wait::Forever, |barrier| async move { barrier.is_set().await })
+        self.0.is_set()
     }
 }
 
@@ -118,7 +117,7 @@ export! {
     ///         if there was no connection in the end, or no server answered a single check;
     ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
-        Barrier::table().find(barrier)?.0.wait_call(patience(timeout)?).wait(None)?;
+        Barrier::table().find(barrier)?.0.wait_within(patience(timeout)?).wait()?;
     }
 
     /// Starts to set the barrier as zklock_barrier_set does, and returns at once. zklock_call_finish
@@ -172,7 +171,7 @@ export! {
         call: *mut *mut zklock_call,
     ) -> zklock_status {
         let wait = patience(timeout)?;
-        start(barrier, call, |barrier| barrier.0.wait_call(wait), Answer::nothing)?;
+        start(barrier, call, |barrier| barrier.0.wait_within(wait), Answer::nothing)?;
     }
 }
 
@@ -189,7 +188,7 @@ fn start<T: Send + 'static>(
 }
 
 fn answer(answer: *mut c_int, call: Call<bool>) -> Result<(), Failure> {
-    let yes = call.wait(None)?;
+    let yes = call.wait()?;
     if let Ok(answer) = out("answer", answer) {
         answer.set(yes.into());
     }

@@ -11,8 +11,8 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
 use std::sync::Arc;
+use zklock_core::Call;
 use zklock_core::Wait;
-use zklock_core::blocking::{self, Call};
 use zklock_core::face::guardian_command;
 
 /// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
@@ -22,10 +22,10 @@ pub struct zklock_client {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct Client(blocking::Client, Arc<Events>);
+pub(crate) struct Client(zklock_core::Client, Arc<Events>);
 
 impl Client {
-    pub(crate) fn inner(&self) -> &blocking::Client {
+    pub(crate) fn inner(&self) -> &zklock_core::Client {
         &self.0
     }
 
@@ -35,18 +35,18 @@ impl Client {
     }
 
     /// Makes a client that has not connected yet.
-    fn of(hosts: *const c_char, options: *const zklock_options) -> Result<blocking::Client, Failure> {
+    fn of(hosts: *const c_char, options: *const zklock_options) -> Result<zklock_core::Client, Failure> {
         let hosts = optional_text("hosts", hosts)?;
         mark_process();
-        Ok(blocking::Client::lazy(Options::of(options, hosts)?))
+        Ok(zklock_core::Client::lazy(Options::of(options, hosts)?))
     }
 
-    fn keep(inner: blocking::Client) -> *mut zklock_client {
+    fn keep(inner: zklock_core::Client) -> *mut zklock_client {
         Self::table().put(Self(inner, Events::new()))
     }
 
-    fn connecting(&self, timeout: i64) -> Result<Call<blocking::Client>, Failure> {
-        Ok(self.0.connect_call(patience(timeout)?))
+    fn connecting(&self, timeout: i64) -> Result<Call<zklock_core::Client>, Failure> {
+        Ok(self.0.connect_within(patience(timeout)?))
     }
 }
 
@@ -77,7 +77,7 @@ export! {
         client: *mut *mut zklock_client,
     ) -> zklock_status {
         let client = out("client", client)?;
-        client.set(Client::keep(Client::of(hosts, options)?.connect_call(Wait::Forever).wait(None)?));
+        client.set(Client::keep(Client::of(hosts, options)?.connect_within(Wait::Forever).wait()?));
     }
 
     /// Starts to create a client as zklock_client_new does, and returns at once. When the call has its
@@ -94,7 +94,7 @@ export! {
         call: *mut *mut zklock_call,
     ) -> zklock_status {
         let call = out("call", call)?;
-        let connecting = Client::of(hosts, options)?.connect_call(Wait::Forever);
+        let connecting = Client::of(hosts, options)?.connect_within(Wait::Forever);
         // The call does not belong to a client yet.
         call.set(Started::keep(connecting, None, Answer::Client)?);
     }
@@ -130,7 +130,7 @@ export! {
     ///         resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system gives the library
     ///         no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_client_connect(client: *mut zklock_client, timeout: i64) -> zklock_status {
-        Client::table().find(client)?.connecting(timeout)?.wait(None)?;
+        Client::table().find(client)?.connecting(timeout)?.wait()?;
     }
 
     /// Starts to connect a client as zklock_client_connect does, and returns at once.
@@ -196,7 +196,7 @@ export! {
     pub fn zklock_client_guard(client: *mut zklock_client, command: *const c_char) -> zklock_status {
         let client = Client::table().find(client)?;
         let program = optional_text("command", command)?;
-        client.0.guard(guardian_command(program.map(OsStr::new)))?;
+        client.0.guard(guardian_command(program.map(OsStr::new))).wait()?.keep();
     }
 
     /// Closes the sessions of a client, which frees every lock that it holds. It returns once the
@@ -209,7 +209,7 @@ export! {
     /// @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
     ///         no thread can be started.
     pub fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
-        Client::table().find(client)?.0.close()?;
+        Client::table().find(client)?.0.close().wait()?;
     }
 
     /// Starts to close a client as zklock_client_close does, and returns at once. When the call has its
@@ -224,7 +224,7 @@ export! {
     ) -> zklock_status {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
-        call.set(Started::keep(client.0.close_call(), Some(&client.1), Answer::nothing)?);
+        call.set(Started::keep(client.0.close(), Some(&client.1), Answer::nothing)?);
     }
 
     /// Frees a client with its descriptor and its events, and returns at once. Its sessions are closed

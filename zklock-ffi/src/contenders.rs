@@ -11,8 +11,8 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
-use zklock_core::blocking::Call;
-use zklock_core::{QueuedContender, Role, Wait};
+use zklock_core::Call;
+use zklock_core::{QueuedContender, Role};
 
 c_enum! {
     /// What a contender wants.
@@ -86,7 +86,7 @@ export! {
     ) -> zklock_status {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
         let lock = Lock::table().find(lock)?;
-        show_all(&asking(&lock).wait(None)?, visitor, Context(context));
+        show_all(&asking(&lock).wait()?, visitor, Context(context));
     }
 
     /// Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
@@ -141,7 +141,7 @@ export! {
     ///         the node is not that of a contender of this lock.
     pub fn zklock_evict(lock: *mut zklock_lock, node: *const c_char, evicted: *mut c_int) -> zklock_status {
         let node = text("node", node)?;
-        let was_there = Lock::table().find(lock)?.inner().evict(node)?;
+        let was_there = Lock::table().find(lock)?.inner().evict(node).wait()?;
         if let Ok(evicted) = out("evicted", evicted) {
             evicted.set(was_there.into());
         }
@@ -166,7 +166,7 @@ export! {
         visitor: zklock_contender_visitor,
         context: *mut c_void,
     ) -> zklock_status {
-        let broken = Lock::table().find(lock)?.inner().break_lock()?;
+        let broken = Lock::table().find(lock)?.inner().break_lock().wait()?;
         if let Some(visitor) = visitor {
             show_all(&broken, visitor, Context(context));
         }
@@ -194,7 +194,7 @@ export! {
         visitor: zklock_contender_visitor,
         context: *mut c_void,
     ) -> zklock_status {
-        let asked = Lock::table().find(lock)?.inner().request_release()?;
+        let asked = Lock::table().find(lock)?.inner().request_release().wait()?;
         if let Some(visitor) = visitor {
             show_all(&asked, visitor, Context(context));
         }
@@ -202,7 +202,7 @@ export! {
 }
 
 fn asking(lock: &Lock) -> Call<Vec<QueuedContender>> {
-    lock.inner().core().call(Wait::Forever, |lock| async move { lock.contenders().await })
+    lock.inner().contenders()
 }
 
 fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, context: Context) {

@@ -11,7 +11,6 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
-use zklock_core::blocking;
 
 /// A double barrier at a path, whose members begin together and end together.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -27,10 +26,10 @@ pub struct zklock_member {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct DoubleBarrier(blocking::DoubleBarrier, Arc<Events>);
+pub(crate) struct DoubleBarrier(zklock_core::DoubleBarrier, Arc<Events>);
 
 pub(crate) struct Member {
-    inner: blocking::Member,
+    inner: zklock_core::Member,
     node: CString,
     events: Arc<Events>,
 }
@@ -39,13 +38,13 @@ handle!(
     DoubleBarrier: zklock_double_barrier,
     9,
     fn inherited(&self) -> Option<Self> {
-        (!self.0.core().is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
+        (!self.0.is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
     }
 );
 handle!(Member: zklock_member, 10);
 
 impl Member {
-    fn keep(inner: blocking::Member, events: &Arc<Events>) -> *mut zklock_member {
+    fn keep(inner: zklock_core::Member, events: &Arc<Events>) -> *mut zklock_member {
         let (node, events) = (c_string(inner.node()), events.clone());
         Self::table().put(Self { inner, node, events })
     }
@@ -100,7 +99,7 @@ export! {
     ) -> zklock_status {
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let entered = barrier.0.enter_call(patience(timeout)?).wait(None)?;
+        let entered = barrier.0.enter_within(patience(timeout)?).wait()?;
         member.set(Member::keep(entered, &barrier.1));
     }
 
@@ -118,7 +117,7 @@ export! {
     ) -> zklock_status {
         let call = out("call", call)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        call.set(Started::keep(barrier.0.enter_call(patience(timeout)?), Some(&barrier.1), Answer::Member)?);
+        call.set(Started::keep(barrier.0.enter_within(patience(timeout)?), Some(&barrier.1), Answer::Member)?);
     }
 
     /// Takes the member from a call of zklock_double_barrier_enter_start that has entered. It returns
@@ -154,7 +153,7 @@ export! {
     ///         connection in the end, or the timeout was 0 and no server answered; ZKLOCK_REFUSED;
     ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
-        Member::table().find(member)?.inner.leave_call(patience(timeout)?).wait(None)?;
+        Member::table().find(member)?.inner.leave_within(patience(timeout)?).wait()?;
     }
 
     /// Starts to leave the barrier as zklock_member_leave does, and returns at once. If this gives you
@@ -172,7 +171,7 @@ export! {
     ) -> zklock_status {
         let call = out("call", call)?;
         let member = Member::table().find(member)?;
-        let leaving = member.inner.leave_call(patience(timeout)?);
+        let leaving = member.inner.leave_within(patience(timeout)?);
         call.set(Started::keep(leaving, Some(&member.events), Answer::nothing)?);
     }
 

@@ -17,7 +17,7 @@ use std::ffi::c_void;
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use zklock_core::ConnectionState;
-use zklock_core::blocking::{self, Watch};
+use zklock_core::Watch;
 use zklock_core::face::OfProcess;
 
 c_enum! {
@@ -96,7 +96,7 @@ impl Events {
     }
 
     /// Queues what happens from now on, unless it already does.
-    pub(crate) fn want(self: &Arc<Self>, client: &blocking::Client) -> Result<(), Failure> {
+    pub(crate) fn want(self: &Arc<Self>, client: &zklock_core::Client) -> Result<(), Failure> {
         let here = self.here();
         {
             let mut queue = here.queue();

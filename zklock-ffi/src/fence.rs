@@ -86,7 +86,7 @@ export! {
         let (staged, target) = (text("staged", staged)?, text("target", target)?);
         let held = Held::table().find(hold)?;
         let inner = held.inner();
-        let stamp = Stamp::new(inner.path(), &inner.ensemble_id()?, inner.token().value())?;
+        let stamp = Stamp::new(inner.path(), &inner.ensemble_id().wait()?, inner.token().value())?;
         fence::publish(&stamp, staged.as_ref(), target.as_ref())?;
     }
 }

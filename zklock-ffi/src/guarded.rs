@@ -9,7 +9,7 @@ use crate::raw::{array, out, outs, text};
 use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
-use zklock_core::blocking::Call;
+use zklock_core::Call;
 use zklock_core::{Committed, Guarded};
 
 c_enum! {
@@ -68,7 +68,7 @@ export! {
     ) -> zklock_status {
         let writes = array("writes", writes, count)?;
         let versions = outs("versions", versions, if versions.is_null() { 0 } else { count })?;
-        let written = committing(&*Held::table().find(hold)?, writes)?.wait(None)?;
+        let written = committing(&*Held::table().find(hold)?, writes)?.wait()?;
         versions.set(&numbers(&written));
     }
 
@@ -157,7 +157,7 @@ export! {
         let (length, version) = (out("length", length)?, out("version", version)?);
         let path = text("path", path)?;
         let room = outs("buffer", buffer.cast::<u8>(), size)?;
-        let node = Held::table().find(hold)?.inner().read(path)?;
+        let node = Held::table().find(hold)?.inner().read(path).wait()?;
         let (data, number) = node.map_or((Vec::new(), NO_NODE), |node| (node.data, node.version));
         room.set(&data);
         length.set(data.len());
@@ -168,9 +168,8 @@ export! {
 fn committing(held: &Held, writes: &[zklock_write]) -> Result<Call<Committed>, Failure> {
     // Read all of them before adding any, since adding cannot fail.
     let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
-    let guarded = held.inner().core().get()?.guarded();
-    let guarded = writes.iter().fold(guarded, |guarded, write| write.add(guarded));
-    Ok(held.inner().commit_call(guarded.checked()?))
+    let guarded = writes.iter().fold(held.inner().guarded(), |guarded, write| write.add(guarded));
+    Ok(guarded.checked()?.commit())
 }
 
 /// Returns the versions in C's form.
@@ -220,7 +219,7 @@ impl<'a> Write<'a> {
         })
     }
 
-    fn add<'g>(&self, to: Guarded<'g>) -> Guarded<'g> {
+    fn add(&self, to: Guarded) -> Guarded {
         match self.kind {
             zklock_write_kind::ZKLOCK_WRITE_CREATE => to.create(self.path, self.data),
             zklock_write_kind::ZKLOCK_WRITE_SET => to.set_data(self.path, self.data, self.version),

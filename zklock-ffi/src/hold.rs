@@ -14,8 +14,8 @@ use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use zklock_core::blocking::{self, Call, Watch};
 use zklock_core::face::call_later;
+use zklock_core::{Call, Watch};
 use zklock_core::{HoldState, LossReason, Owner};
 
 /// The proof that a lock is held.
@@ -51,7 +51,7 @@ pub type zklock_loss_callback =
     Option<unsafe extern "C" fn(hold: *mut zklock_hold, reason: zklock_reason, context: *mut c_void)>;
 
 pub(crate) struct Held {
-    inner: blocking::Hold,
+    inner: zklock_core::Hold,
     /// Made when it is first asked for.
     path: OnceLock<CString>,
     node: OnceLock<CString>,
@@ -81,7 +81,7 @@ handle!(Held: zklock_hold, 5);
 
 impl Held {
     /// Watches for a loss from now on, if events are wanted.
-    pub(crate) fn keep(inner: blocking::Hold, events: &Arc<Events>, context: Context) -> *mut zklock_hold {
+    pub(crate) fn keep(inner: zklock_core::Hold, events: &Arc<Events>, context: Context) -> *mut zklock_hold {
         let (path, node, events) = (OnceLock::new(), OnceLock::new(), events.clone());
         let of = events.are_wanted().then(|| events.clone());
         let notice = Notice::new(zklock_event_kind::ZKLOCK_EVENT_LOST, of.clone(), context);
@@ -113,16 +113,16 @@ impl Held {
         &self.events
     }
 
-    pub(crate) fn inner(&self) -> &blocking::Hold {
+    pub(crate) fn inner(&self) -> &zklock_core::Hold {
         &self.inner
     }
 
     fn releasing(&self) -> Call<()> {
-        self.inner.release_call(Owner::current())
+        self.inner.release_as(Owner::current())
     }
 
     fn confirming(&self) -> Call<Duration> {
-        self.inner.core().call(|hold| async move { hold.confirm().await })
+        self.inner.confirm()
     }
 
     /// Returns the notice that others wait.
@@ -210,7 +210,7 @@ export! {
     ///         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
     ///         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
-        Held::table().find(hold)?.releasing().wait(None)?;
+        Held::table().find(hold)?.releasing().wait()?;
     }
 
     /// Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
@@ -405,7 +405,7 @@ export! {
     ) -> zklock_status {
         let reason = out("reason", reason)?;
         let held = Held::table().find(hold)?;
-        match held.inner.loss().wait(patience(timeout)?, None)? {
+        match held.inner.lost().within(patience(timeout)?).wait()? {
             Some(why) => reason.set(zklock_reason::of(why)),
             None => return Err(Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")),
         }
@@ -419,7 +419,7 @@ export! {
     ///         not answer within what was left of the lease, or within a second; ZKLOCK_NOT_HELD if the
     ///         hold was released, before the call or during it; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut i64) -> zklock_status {
-        let valid_for = Held::table().find(hold)?.confirming().wait(None)?;
+        let valid_for = Held::table().find(hold)?.confirming().wait()?;
         if let Ok(milliseconds) = out("milliseconds", milliseconds) {
             milliseconds.set(whole(valid_for));
         }

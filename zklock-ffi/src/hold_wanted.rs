@@ -8,7 +8,7 @@ use crate::hold::{Held, zklock_hold};
 use crate::raw::out;
 use crate::status::zklock_status;
 use std::ffi::c_int;
-use zklock_core::{HoldState, blocking};
+use zklock_core::HoldState;
 
 export! {
     /// Says whether others are known to be waiting for what this hold has, in any process and with any
@@ -53,14 +53,14 @@ export! {
     ///         the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_hold_wait_wanted(hold: *mut zklock_hold, timeout: i64) -> zklock_status {
         let held = Held::table().find(hold)?;
-        if !held.inner().wait_wanted(patience(timeout)?, None)? {
+        if !held.inner().wanted().within(patience(timeout)?).wait()? {
             return Err(ended(held.inner()));
         }
     }
 }
 
 /// Returns why nobody wants a hold any more.
-fn ended(hold: &blocking::Hold) -> Failure {
+fn ended(hold: &zklock_core::Hold) -> Failure {
     match hold.state() {
         HoldState::Lost(why) => {
             let message =

@@ -9,7 +9,7 @@ use crate::lock_options::{LockOptions, zklock_lock_options};
 use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
-use zklock_core::{Error, LockSpec, blocking};
+use zklock_core::{Error, LockSpec};
 
 export! {
     /// Creates the mutex at a path: one holder at a time, in order of arrival. As with every kind of
@@ -161,7 +161,7 @@ export! {
     ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_set_limit(client: *mut zklock_client, path: *const c_char, limit: u32) -> zklock_status {
         let path = text("path", path)?;
-        Client::table().find(client)?.inner().set_limit(path, limit)?;
+        Client::table().find(client)?.inner().set_limit(path, limit).wait()?;
     }
 
     /// Gets the identity of the ensemble. A fence keeps it together with the token (zklock_hold_token),
@@ -189,7 +189,7 @@ export! {
     ) -> zklock_status {
         let length = out("length", length)?;
         let room = outs("buffer", buffer.cast::<u8>(), size)?;
-        let id = Client::table().find(client)?.inner().ensemble_id()?;
+        let id = Client::table().find(client)?.inner().ensemble_id().wait()?;
         room.set(id.as_bytes());
         length.set(id.len());
     }
@@ -214,7 +214,7 @@ export! {
         options: *const zklock_lock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
-        of_several(client, locks, count, options, lock, blocking::Client::all_of)?;
+        of_several(client, locks, count, options, lock, zklock_core::Client::all_of)?;
     }
 
     /// Creates a choice of several locks. Acquiring it gives a hold of whichever lock is free first,
@@ -243,7 +243,7 @@ export! {
         options: *const zklock_lock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
-        of_several(client, locks, count, options, lock, blocking::Client::any_of)?;
+        of_several(client, locks, count, options, lock, zklock_core::Client::any_of)?;
     }
 }
 fn of_several(
@@ -252,7 +252,7 @@ fn of_several(
     count: usize,
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
-    spec: impl FnOnce(&blocking::Client, &[blocking::Lock]) -> Result<LockSpec, Error>,
+    spec: impl FnOnce(&zklock_core::Client, &[zklock_core::Lock]) -> Result<LockSpec, Error>,
 ) -> Result<(), Failure> {
     let lock = out("lock", lock)?;
     let locks = array("locks", locks, count)?;

@@ -11,8 +11,8 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
+use zklock_core::Call;
 use zklock_core::Owner;
-use zklock_core::blocking::{self, Call};
 
 /// A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -22,7 +22,7 @@ pub struct zklock_lock {
 }
 
 pub(crate) struct Lock {
-    inner: blocking::Lock,
+    inner: zklock_core::Lock,
     path: CString,
     events: Arc<Events>,
 }
@@ -31,14 +31,14 @@ handle!(
     Lock: zklock_lock,
     3,
     fn inherited(&self) -> Option<Self> {
-        let is_forked = self.inner.core().is_forked();
+        let is_forked = self.inner.is_forked();
         let Self { inner, path, events } = self;
         (!is_forked).then(|| Self { inner: inner.clone(), path: path.clone(), events: events.clone() })
     }
 );
 
 impl Lock {
-    pub(crate) fn inner(&self) -> &blocking::Lock {
+    pub(crate) fn inner(&self) -> &zklock_core::Lock {
         &self.inner
     }
 
@@ -47,11 +47,11 @@ impl Lock {
         &self.events
     }
 
-    fn acquiring(&self, owner: Owner, timeout: i64) -> Result<Call<blocking::Hold>, Failure> {
-        Ok(self.inner.acquire_call(owner, patience(timeout)?))
+    fn acquiring(&self, owner: Owner, timeout: i64) -> Result<Call<zklock_core::Hold>, Failure> {
+        Ok(self.inner.acquire_as(owner, patience(timeout)?))
     }
 
-    pub(crate) fn keep(inner: blocking::Lock, events: &Arc<Events>) -> *mut zklock_lock {
+    pub(crate) fn keep(inner: zklock_core::Lock, events: &Arc<Events>) -> *mut zklock_lock {
         let (path, events) = (c_string(inner.path()), events.clone());
         Self::table().put(Self { inner, path, events })
     }
@@ -119,7 +119,7 @@ export! {
     ) -> zklock_status {
         let hold = out("hold", hold)?;
         let lock = Lock::table().find(lock)?;
-        let granted = lock.acquiring(Owner::current(), timeout)?.wait(None)?;
+        let granted = lock.acquiring(Owner::current(), timeout)?.wait()?;
         hold.set(Held::keep(granted, &lock.events, Context::NONE));
     }
 

@@ -11,8 +11,8 @@ use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use zklock_core::blocking::{self, Started};
-use zklock_core::{Error, ErrorKind, QueuedContender, Wait};
+use zklock_core::Started;
+use zklock_core::{Error, ErrorKind, QueuedContender};
 
 /// Reports who holds a lock, without taking part in it.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -22,7 +22,7 @@ pub struct zklock_observer {
 }
 
 pub(crate) struct Observer {
-    inner: blocking::Observer,
+    inner: zklock_core::Observer,
     events: Arc<Events>,
     watching: Mutex<Watching>,
 }
@@ -56,7 +56,7 @@ impl Observer {
             let kind = zklock_event_kind::ZKLOCK_EVENT_LEADER;
             let notice = Notice::new(kind, Some(self.events.clone()), Context::NONE);
             notice.known(handle);
-            let call = self.inner.next_call(Wait::Forever).detach(notice.teller())?;
+            let call = self.inner.next().detach(notice.teller())?;
             watching.ahead = Some(Ahead { call, notice });
         }
         Ok(())
@@ -86,7 +86,7 @@ impl Observer {
             // A failure would come again at once.
             Some(Err(error)) => return Ok(Err(error)),
             Some(answer) => answer,
-            None if waits => self.inner.next(patience),
+            None if waits => self.inner.next().within(patience).wait(),
             None => return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet")),
         };
         if self.events.are_wanted() {

@@ -14,7 +14,7 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status::{self, ZKLOCK_DONE};
 use std::ffi::c_char;
 use std::sync::Arc;
-use zklock_core::blocking::{self, Call};
+use zklock_core::Call;
 use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record};
 
 /// A job at a path, which runs once in each period, on one of many hosts. It is a mutex, and the record
@@ -36,19 +36,19 @@ c_enum! {
     }
 }
 
-pub(crate) struct Once(blocking::Once, Arc<Events>);
+pub(crate) struct Once(zklock_core::Once, Arc<Events>);
 
 handle!(
     Once: zklock_once,
     12,
     fn inherited(&self) -> Option<Self> {
-        (!self.0.core().is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
+        (!self.0.is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
     }
 );
 
 impl Once {
-    fn beginning(&self, owner: Owner, timeout: i64) -> Result<Call<Begun<blocking::Run>>, Failure> {
-        Ok(self.0.begin_call(owner, patience(timeout)?))
+    fn beginning(&self, owner: Owner, timeout: i64) -> Result<Call<Begun<zklock_core::Run>>, Failure> {
+        Ok(self.0.begin_as(owner, patience(timeout)?))
     }
 }
 
@@ -116,7 +116,7 @@ export! {
     ) -> zklock_status {
         let run = out("run", run)?;
         let once = Once::table().find(once)?;
-        match once.beginning(Owner::current(), timeout)?.wait(None)? {
+        match once.beginning(Owner::current(), timeout)?.wait()? {
             Begun::Run(begun) => run.set(Run::keep(begun, &once.1, Context::NONE)?),
             Begun::Done(record) => return Err(over(once.0.spec().path(), &record)),
         }
@@ -153,7 +153,7 @@ export! {
     ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_once_last(once: *mut zklock_once, record: *mut zklock_record) -> zklock_status {
         let record = out("record", record)?;
-        let last = Once::table().find(once)?.0.last()?;
+        let last = Once::table().find(once)?.0.last().wait()?;
         record.set(shown(last.as_ref()));
     }
 }

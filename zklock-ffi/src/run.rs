@@ -10,7 +10,7 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 use std::sync::Arc;
-use zklock_core::blocking::{self, Call};
+use zklock_core::Call;
 use zklock_core::{RunEntry, RunOutcome};
 
 /// A run of a job, which holds the job's lock until it is ended or freed.
@@ -31,7 +31,7 @@ handle!(Run: zklock_run, 13);
 
 impl Run {
     pub(crate) fn keep(
-        inner: blocking::Run,
+        inner: zklock_core::Run,
         events: &Arc<Events>,
         context: Context,
     ) -> Result<*mut zklock_run, Failure> {
@@ -43,7 +43,7 @@ impl Run {
     }
 
     fn ending(&self, outcome: RunOutcome) -> Call<()> {
-        self.entry.end_call(self.held.inner(), outcome)
+        self.entry.end(self.held.inner(), outcome)
     }
 }
 
@@ -89,7 +89,7 @@ export! {
     ///         if the servers do not answer, so that it is not known whether it is recorded; ZKLOCK_REFUSED
     ///         and ZKLOCK_TIMEOUT as for zklock_release; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_run_done(run: *mut zklock_run) -> zklock_status {
-        Run::table().find(run)?.ending(RunOutcome::Done).wait(None)?;
+        Run::table().find(run)?.ending(RunOutcome::Done).wait()?;
     }
 
     /// Records that the job has failed, and why, and releases its lock, as zklock_run_done does. When the
@@ -100,7 +100,7 @@ export! {
     /// @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; and everything that zklock_run_done returns.
     pub fn zklock_run_failed(run: *mut zklock_run, why: *const c_char) -> zklock_status {
         let outcome = failed(why)?;
-        Run::table().find(run)?.ending(outcome).wait(None)?;
+        Run::table().find(run)?.ending(outcome).wait()?;
     }
 
     /// Starts to end a run as zklock_run_done does, and returns at once.

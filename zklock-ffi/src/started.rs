@@ -9,7 +9,7 @@ use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HELD, ZKLOCK_PENDING};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zklock_core::blocking::{self, Call};
+use zklock_core::Call;
 use zklock_core::{Error, QueuedContender};
 
 /// A call that runs in the background, for event loops. Every function with _start in its name
@@ -26,10 +26,10 @@ pub(crate) enum Answer {
     Number(i64),
     Versions(Vec<i32>),
     Contenders(Vec<QueuedContender>),
-    Client(blocking::Client),
-    Hold(blocking::Hold),
-    Member(blocking::Member),
-    Run(Box<blocking::Run>),
+    Client(zklock_core::Client),
+    Hold(zklock_core::Hold),
+    Member(zklock_core::Member),
+    Run(Box<zklock_core::Run>),
     /// The call worked, and its result is a status.
     Status(Failure),
     /// The result was an object of this name, and the caller has taken it.
@@ -51,7 +51,7 @@ trait Running: Send + Sync {
     fn cancel(&self);
 }
 
-struct Answered<T, A>(blocking::Started<T>, A);
+struct Answered<T, A>(zklock_core::Started<T>, A);
 
 impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     fn fetch(&self) -> Option<Result<Answer, Error>> {

@@ -7,7 +7,7 @@ use crate::guest::sync::intern;
 use crate::held::Held;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
-use zklock_core::blocking::Watch;
+use zklock_core::Watch;
 
 /// Calls `wake()` of a block when its hold is lost, for as long as this exists.
 ///

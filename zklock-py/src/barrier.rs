@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Error, ErrorKind, Wait, blocking};
+use zklock_core::{Error, ErrorKind};
 
 /// A barrier: while its node exists, callers of ``wait`` wait. See ``Client.barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
@@ -36,7 +36,7 @@ pub(crate) struct AsyncBarrier {
 /// The common part.
 pub(crate) struct BarrierInner {
     client: Arc<ClientInner>,
-    core: blocking::Barrier,
+    core: zklock_core::Barrier,
 }
 
 impl BarrierInner {
@@ -45,19 +45,22 @@ impl BarrierInner {
         Ok(Arc::new(Self { client: client.clone(), core }))
     }
 
-    fn set(&self) -> Verb<blocking::Call<bool>, impl Convert<bool> + use<>> {
-        self.verb(self.core.core().call(Wait::Forever, |barrier| async move { barrier.set().await }))
+    fn set(&self) -> Verb<zklock_core::Call<bool>, impl Convert<bool> + use<>> {
+        self.verb(self.core.set())
     }
 
-    fn remove(&self) -> Verb<blocking::Call<bool>, impl Convert<bool> + use<>> {
-        self.verb(self.core.core().call(Wait::Forever, |barrier| async move { barrier.remove().await }))
+    fn remove(&self) -> Verb<zklock_core::Call<bool>, impl Convert<bool> + use<>> {
+        self.verb(self.core.remove())
     }
 
-    fn is_set(&self) -> Verb<blocking::Call<bool>, impl Convert<bool> + use<>> {
-        self.verb(self.core.core().call(Wait::Forever, |barrier| async move { barrier.is_set().await }))
+    fn is_set(&self) -> Verb<zklock_core::Call<bool>, impl Convert<bool> + use<>> {
+        self.verb(self.core.is_set())
     }
 
-    fn verb(&self, call: blocking::Call<bool>) -> Verb<blocking::Call<bool>, impl Convert<bool> + use<>> {
+    fn verb(
+        &self,
+        call: zklock_core::Call<bool>,
+    ) -> Verb<zklock_core::Call<bool>, impl Convert<bool> + use<>> {
         Verb::new(call, boolean).of_client(&self.client)
     }
 
@@ -71,7 +74,7 @@ impl BarrierInner {
             Err(error) => Err(raised(py, &error)),
         };
         let core = self.core.clone();
-        Verb::new(Timed::new(move || core.wait_call(timeout)), gone).of_client(&self.client)
+        Verb::new(Timed::new(move || core.wait_within(timeout)), gone).of_client(&self.client)
     }
 }
 

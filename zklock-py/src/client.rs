@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::face::hosts_from_env;
-use zklock_core::{Error, ErrorKind, Wait, blocking};
+use zklock_core::{Error, ErrorKind, Guardian, Wait};
 
 /// A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
 /// It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``. By
@@ -89,9 +89,9 @@ impl BaseClient {
         &self,
         timeout: Option<Duration>,
         convert: F,
-    ) -> Verb<impl Call<Answer = blocking::Client> + use<F>, F> {
+    ) -> Verb<impl Call<Answer = zklock_core::Client> + use<F>, F> {
         let core = self.inner.core.clone();
-        let connect = Timed::new(move || core.connect_call(Wait::at_most(timeout)));
+        let connect = Timed::new(move || core.connect_within(Wait::at_most(timeout)));
         Verb::new(connect, convert).of_client(&self.inner)
     }
 
@@ -99,29 +99,31 @@ impl BaseClient {
         &self,
         py: Python<'_>,
         command: Option<PathBuf>,
-    ) -> Verb<blocking::Call<()>, impl Convert<()> + use<>> {
-        let guard = self.inner.core.guard_call(guardian::command(py, command));
-        Verb::new(guard, nothing).of_client(&self.inner)
+    ) -> Verb<zklock_core::Call<Guardian>, impl Convert<Guardian> + use<>> {
+        let guard = self.inner.core.guard(guardian::command(py, command));
+        let keep =
+            |py: Python<'_>, started: Result<Guardian, Error>| nothing(py, started.map(Guardian::keep));
+        Verb::new(guard, keep).of_client(&self.inner)
     }
 
     fn setting_limit(
         &self,
         py: Python<'_>,
-        path: String,
+        path: &str,
         limit: i64,
-    ) -> PyResult<Verb<blocking::Call<()>, impl Convert<()> + use<>>> {
-        let set = self.inner.core.set_limit_call(path, number::count(py, "limit", limit)?);
+    ) -> PyResult<Verb<zklock_core::Call<()>, impl Convert<()> + use<>>> {
+        let set = self.inner.core.set_limit(path, number::count(py, "limit", limit)?);
         Ok(Verb::new(set, nothing).of_client(&self.inner))
     }
 
-    fn identifying(&self) -> Verb<blocking::Call<Arc<str>>, impl Convert<Arc<str>> + use<>> {
+    fn identifying(&self) -> Verb<zklock_core::Call<Arc<str>>, impl Convert<Arc<str>> + use<>> {
         let id = or_raise(|py, id: Arc<str>| id.into_py_any(py));
-        Verb::new(self.inner.core.ensemble_id_call(), id).of_client(&self.inner)
+        Verb::new(self.inner.core.ensemble_id(), id).of_client(&self.inner)
     }
 
-    fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<blocking::Call<()>, F> {
+    fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<zklock_core::Call<()>, F> {
         self.inner.prepare_to_close(py);
-        Verb::new(self.inner.core.close_call(), convert).begins_first()
+        Verb::new(self.inner.core.close(), convert).begins_first()
     }
 }
 
@@ -213,7 +215,7 @@ impl Client {
     ///
     /// The node is created if it does not exist. It is compatible with Curator's ``SharedCount``. Permits that are held
     /// stay held, even if the new limit is lower.
-    fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Py<PyAny>> {
+    fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<Py<PyAny>> {
         slf.as_super().get().setting_limit(slf.py(), path, limit)?.run(slf.py())
     }
 
@@ -303,7 +305,7 @@ impl AsyncClient {
     }
 
     /// Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``.
-    fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
+    fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<Coroutine> {
         Ok(slf.as_super().get().setting_limit(slf.py(), path, limit)?.coroutine("AsyncClient.set_limit"))
     }
 

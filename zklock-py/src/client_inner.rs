@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use zklock_core::ClientOptions;
-use zklock_core::blocking::{Client, Started};
+use zklock_core::{Client, Started};
 
 /// A client, which may not have connected yet.
 pub(crate) struct ClientInner {
@@ -77,6 +77,6 @@ impl CloseAtExit for ClientInner {
         if self.core.is_forked() || self.is_held_by_others() {
             return None;
         }
-        self.core.close_call().detach(closed).ok()
+        self.core.close().detach(closed).ok()
     }
 }

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use zklock_core::{Owner, blocking};
+use zklock_core::Owner;
 
 /// A double barrier: entering waits until all members have entered, and leaving waits until all have left. See
 /// ``Client.double_barrier``.
@@ -64,7 +64,7 @@ pub(crate) struct AsyncMember {
 /// A double barrier at a path, and the members inside.
 pub(crate) struct DoubleBarrierInner {
     client: Arc<ClientInner>,
-    core: blocking::DoubleBarrier,
+    core: zklock_core::DoubleBarrier,
     timeout: Option<Duration>,
     /// The members of blocks, and their owners.
     inside: Inside<Arc<MemberInner>>,
@@ -77,7 +77,7 @@ struct MemberInner {
     /// The collector's view of the client's callbacks, since a member keeps the client.
     anchored: Arc<AnchoredCallbacks>,
     /// `None` once it was given up.
-    member: Mutex<Option<Arc<blocking::Member>>>,
+    member: Mutex<Option<Arc<zklock_core::Member>>>,
 }
 
 impl DoubleBarrierInner {
@@ -99,12 +99,12 @@ impl DoubleBarrierInner {
         self: &Arc<Self>,
         timeout: Option<Duration>,
     ) -> Verb<
-        impl Call<Answer = blocking::Member> + use<>,
-        impl Convert<blocking::Member, Arc<MemberInner>> + use<>,
+        impl Call<Answer = zklock_core::Member> + use<>,
+        impl Convert<zklock_core::Member, Arc<MemberInner>> + use<>,
     > {
         let (core, client) = (self.core.clone(), self.client.clone());
         let member = or_raise(move |_, member| Ok(MemberInner::of(member, &client)));
-        Verb::new(Timed::new(move || core.enter_call(timeout)), member).of_client(&self.client)
+        Verb::new(Timed::new(move || core.enter_within(timeout)), member).of_client(&self.client)
     }
 
     fn enter_blocking(
@@ -165,13 +165,13 @@ impl DoubleBarrierInner {
 }
 
 impl MemberInner {
-    fn of(member: blocking::Member, client: &ClientInner) -> Arc<Self> {
+    fn of(member: zklock_core::Member, client: &ClientInner) -> Arc<Self> {
         let (path, node) = (member.path().to_owned(), member.node().to_owned());
         let anchored = client.callbacks.anchored.clone();
         Arc::new(Self { path, node, anchored, member: Mutex::new(Some(Arc::new(member))) })
     }
 
-    fn member(&self, py: Python<'_>) -> PyResult<Arc<blocking::Member>> {
+    fn member(&self, py: Python<'_>) -> PyResult<Arc<zklock_core::Member>> {
         let member = lock_ignoring_poison(&self.member).clone();
         member
             .ok_or_else(|| not_held(py, format!("this member of the barrier {} has already left", self.path)))
@@ -183,8 +183,8 @@ impl MemberInner {
         py: Python<'_>,
         timeout: Option<Duration>,
         convert: F,
-    ) -> PyResult<Verb<blocking::Call<()>, F>> {
-        let leaving = self.member(py)?.leave_call(timeout);
+    ) -> PyResult<Verb<zklock_core::Call<()>, F>> {
+        let leaving = self.member(py)?.leave_within(timeout);
         Ok(Verb::new(leaving, convert).begins_first().of_anchored(&self.anchored))
     }
 

@@ -15,8 +15,8 @@ use pyo3::types::{PyByteArray, PyBytes};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use zklock_core::Call;
 use zklock_core::Committed;
-use zklock_core::blocking::Call;
 
 #[derive(Clone)]
 enum Write {
@@ -57,10 +57,9 @@ impl BaseGuarded {
     fn commit(&self) -> Verb<Call<Committed>, impl Convert<Committed> + use<>> {
         self.is_committed.store(true, Ordering::Relaxed);
         let writes = lock_ignoring_poison(&self.writes).clone();
-        let commit =
-            |hold: Arc<zklock_core::Hold>| async move { fill(hold.guarded(), &writes).commit().await };
+        let commit = fill(self.held.hold.guarded(), &writes).commit();
         let convert = or_raise(|py, written: Committed| versions(py, &written));
-        Verb::new(self.held.hold.core().call(commit), convert).of_anchored(self.held.anchored())
+        Verb::new(commit, convert).of_anchored(self.held.anchored())
     }
 }
 
@@ -182,7 +181,7 @@ fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Err(PyTypeError::new_err(message))
 }
 
-fn fill<'a>(guarded: zklock_core::Guarded<'a>, writes: &[Write]) -> zklock_core::Guarded<'a> {
+fn fill(guarded: zklock_core::Guarded, writes: &[Write]) -> zklock_core::Guarded {
     writes.iter().fold(guarded, |guarded, write| match write {
         Write::Create { path, data } => guarded.create(path, data),
         Write::SetData { path, data, version } => guarded.set_data(path, data, *version),

@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::blocking::Call;
+use zklock_core::Call;
 use zklock_core::{Error, ErrorKind, HoldState, LossReason, NodeData, Owner};
 
 /// The methods that a `Hold` and an `AsyncHold` share.
@@ -91,24 +91,24 @@ pub(crate) struct AsyncHold;
 /// What both classes ask of the core.
 impl Held {
     fn confirm(&self) -> Verb<Call<Duration>, impl Convert<Duration> + use<>> {
-        let confirm = self.hold.core().call(|hold| async move { hold.confirm().await });
+        let confirm = self.hold.confirm();
         let seconds = or_raise(|py, left: Duration| left.as_secs_f64().into_py_any(py));
         Verb::new(confirm, seconds).of_anchored(self.anchored())
     }
 
     fn ensemble_id(&self) -> Verb<Call<Arc<str>>, impl Convert<Arc<str>> + use<>> {
-        let ask = self.hold.core().call(|hold| async move { hold.ensemble_id().await });
+        let ask = self.hold.ensemble_id();
         Verb::new(ask, or_raise(|py, id: Arc<str>| id.into_py_any(py))).of_anchored(self.anchored())
     }
 
-    fn read(&self, path: String) -> Verb<Call<Option<NodeData>>, impl Convert<Option<NodeData>> + use<>> {
-        let read = self.hold.core().call(|hold| async move { hold.read(&path).await });
+    fn read(&self, path: &str) -> Verb<Call<Option<NodeData>>, impl Convert<Option<NodeData>> + use<>> {
+        let read = self.hold.read(path);
         Verb::new(read, or_raise(value::node)).of_anchored(self.anchored())
     }
 
     /// Releases the hold.
     fn end<F>(&self, owner: Owner, convert: F) -> Verb<Call<()>, F> {
-        Verb::new(self.hold.release_call(owner), convert).begins_first().of_anchored(self.anchored())
+        Verb::new(self.hold.release_as(owner), convert).begins_first().of_anchored(self.anchored())
     }
 
     /// Releases, and raises if that fails.
@@ -131,7 +131,7 @@ impl Held {
         if self.is_released() {
             return Ok(false);
         }
-        self.leave_by(self.hold.release_call(owner::of_caller(py)?), exception)
+        self.leave_by(self.hold.release_as(owner::of_caller(py)?), exception)
     }
 
     /// Releases at the end of a `with` block by this call.
@@ -155,7 +155,7 @@ impl Held {
         if self.is_released() {
             return Ok(Coroutine::done(WHAT, boolean(py, false)));
         }
-        let release = self.hold.release_call(owner::of_task_or_unique(py)?);
+        let release = self.hold.release_as(owner::of_task_or_unique(py)?);
         self.begin_to_leave_by(WHAT, release, kind, exception)
     }
 
@@ -436,7 +436,7 @@ impl Hold {
     /// Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
     /// ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
     /// is closed.
-    fn read(slf: &Bound<'_, Self>, path: String) -> PyResult<Py<PyAny>> {
+    fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
         slf.as_super().get().held.read(path).run(slf.py())
     }
 
@@ -506,7 +506,7 @@ impl AsyncHold {
     }
 
     /// Reads a node. See ``Hold.read``.
-    fn read(slf: &Bound<'_, Self>, path: String) -> Coroutine {
+    fn read(slf: &Bound<'_, Self>, path: &str) -> Coroutine {
         slf.as_super().get().held.read(path).coroutine("AsyncHold.read")
     }
 

@@ -581,7 +581,7 @@ impl Options<'_> {
 }
 
 /// Returns the locks that were given, blocking or asyncio.
-fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::blocking::Lock>> {
+fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::Lock>> {
     locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().inner.core.clone())).collect()
 }
 

@@ -21,7 +21,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Error, ErrorKind, LockSpec, Owner, QueuedContender, Wait, blocking};
+use zklock_core::{Error, ErrorKind, LockSpec, Owner, QueuedContender, Wait};
 
 /// The methods that a `Lock` and an `AsyncLock` share.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
@@ -93,7 +93,7 @@ pub(crate) struct LockInner {
     is_reentrant: bool,
     /// Whether it can be acquired without waiting: again by its owner, or on a node that the client has kept.
     may_be_at_once: bool,
-    pub(crate) core: blocking::Lock,
+    pub(crate) core: zklock_core::Lock,
 }
 
 impl LockInner {
@@ -125,12 +125,12 @@ impl LockInner {
         let owner = owner::of_caller(py)?;
         // One deadline for everything. Connecting may take a part of it.
         let wait = Wait::from(timeout);
-        let granted = |py: Python<'_>, granted: Result<blocking::Hold, Error>| match granted {
+        let granted = |py: Python<'_>, granted: Result<zklock_core::Hold, Error>| match granted {
             Err(error) if error.kind() != ErrorKind::Timeout => Err(raised(py, &error)),
             granted => Ok(granted),
         };
         let granted = loop {
-            match self.acquire(self.core.acquire_call(owner, wait), granted).run(py)? {
+            match self.acquire(self.core.acquire_as(owner, wait), granted).run(py)? {
                 // Returning to the interpreter took so long that the hold was lost meanwhile: queue again.
                 Ok(hold) if hold.valid_for().is_zero() => drop(hold),
                 granted => break granted,
@@ -159,15 +159,15 @@ impl LockInner {
         let owner = task.unwrap_or_else(Owner::unique);
         let (inner, core) = (self.clone(), self.core.clone());
         let deliver = move |py: Python<'_>, granted| inner.deliver(py, granted, owner, answer);
-        let acquire = Timed::new(move || core.acquire_call(owner, timeout));
+        let acquire = Timed::new(move || core.acquire_as(owner, timeout));
         Ok(self.acquire(acquire, deliver).coroutine(what))
     }
 
-    fn acquire<C: Call<Answer = blocking::Hold>, F>(&self, call: C, convert: F) -> Verb<C, F> {
+    fn acquire<C: Call<Answer = zklock_core::Hold>, F>(&self, call: C, convert: F) -> Verb<C, F> {
         Verb::new(call, convert).of_client(&self.client).maybe_at_once(self.may_be_at_once)
     }
 
-    fn granted(&self, hold: blocking::Hold, owner: Owner) -> Arc<Held> {
+    fn granted(&self, hold: zklock_core::Hold, owner: Owner) -> Arc<Held> {
         Held::new(hold, owner, self.is_reentrant, &self.client.callbacks.anchored)
     }
 
@@ -175,7 +175,7 @@ impl LockInner {
     fn deliver(
         &self,
         py: Python<'_>,
-        granted: Result<blocking::Hold, Error>,
+        granted: Result<zklock_core::Hold, Error>,
         owner: Owner,
         answer: Answer,
     ) -> PyResult<Py<PyAny>> {
@@ -224,32 +224,28 @@ impl LockInner {
     }
 
     fn contenders(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
-        self.ask(|lock| async move { lock.contenders().await }, or_raise(value::contenders))
+        self.ask(self.core.contenders(), or_raise(value::contenders))
     }
 
-    fn evict(&self, node: String) -> Verb<impl Call<Answer = bool> + use<>, impl Convert<bool> + use<>> {
-        self.ask(|lock| async move { lock.evict(&node).await }, boolean)
+    fn evict(&self, node: &str) -> Verb<impl Call<Answer = bool> + use<>, impl Convert<bool> + use<>> {
+        self.ask(self.core.evict(node), boolean)
     }
 
     fn break_lock(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
-        self.ask(|lock| async move { lock.break_lock().await }, or_raise(value::contenders))
+        self.ask(self.core.break_lock(), or_raise(value::contenders))
     }
 
     fn request_release(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
-        self.ask(|lock| async move { lock.request_release().await }, or_raise(value::contenders))
+        self.ask(self.core.request_release(), or_raise(value::contenders))
     }
 
     /// Asks the servers.
-    fn ask<T, F, C>(
+    fn ask<T: Send + 'static, C>(
         &self,
-        ask: impl FnOnce(Arc<zklock_core::Lock>) -> F + Send + 'static,
+        ask: zklock_core::Call<T>,
         convert: C,
-    ) -> Verb<blocking::Call<T>, C>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, Error>> + Send + 'static,
-    {
-        Verb::new(self.core.core().call(Wait::Forever, ask), convert).of_client(&self.client)
+    ) -> Verb<zklock_core::Call<T>, C> {
+        Verb::new(ask, convert).of_client(&self.client)
     }
 
     fn describe(&self, class: &str) -> String {
@@ -481,7 +477,7 @@ impl Lock {
     ///
     /// All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
     /// that was listed. ``break_lock`` avoids that.
-    fn evict(slf: &Bound<'_, Self>, node: String) -> PyResult<Py<PyAny>> {
+    fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<Py<PyAny>> {
         Self::inner(slf).evict(node).run(slf.py())
     }
 
@@ -652,7 +648,7 @@ impl AsyncLock {
     }
 
     /// Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what this breaks.
-    fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
+    fn evict(slf: &Bound<'_, Self>, node: &str) -> Coroutine {
         Self::inner(slf).evict(node).coroutine("AsyncLock.evict")
     }
 

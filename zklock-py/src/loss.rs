@@ -19,7 +19,7 @@ use zklock_core::{Error, ErrorKind, LossReason, Wait};
 /// returns the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep its hold alive.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Loss {
-    loss: zklock_core::blocking::Loss,
+    loss: zklock_core::Loss,
 }
 
 impl Loss {
@@ -54,7 +54,7 @@ impl Loss {
     fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<bool> {
         // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|Timeout(seconds)| Timeout(seconds.max(0.0))))?;
-        let lost = self.loss.wait_call(Wait::at_most(timeout));
+        let lost = self.loss.lost().within(Wait::at_most(timeout));
         let convert = |py: Python<'_>, lost: Result<Option<LossReason>, Error>| match lost {
             Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
             lost => lost.map(|reason| reason.is_some()).map_err(|error| raised(py, &error)),
@@ -67,7 +67,7 @@ impl Loss {
         let reason = or_raise(|py, lost: Option<LossReason>| {
             lost.map_or_else(|| Ok(py.None()), |reason| value::reason(py, reason))
         });
-        Verb::new(self.loss.wait_call(Wait::Forever), reason).coroutine("Loss.__await__")
+        Verb::new(self.loss.lost(), reason).coroutine("Loss.__await__")
     }
 
     fn __repr__(&self) -> String {

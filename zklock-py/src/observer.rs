@@ -15,7 +15,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use zklock_core::{Error, ErrorKind, QueuedContender, Wait, blocking};
+use zklock_core::{Error, ErrorKind, QueuedContender, Wait};
 
 /// Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while there is no holder. See
 /// ``Lock.observe``.
@@ -44,14 +44,14 @@ pub(crate) struct AsyncObserver {
 struct ObserverInner {
     client: Arc<ClientInner>,
     path: String,
-    core: blocking::Observer,
+    core: zklock_core::Observer,
     /// Looks whose coroutine was cancelled. The next call gets their results, so nothing is missed.
     left: Mutex<VecDeque<Look>>,
 }
 
 /// A look at the lock, and the waker of the call that waits for it.
 struct Look {
-    started: blocking::Started<Option<QueuedContender>>,
+    started: zklock_core::Started<Option<QueuedContender>>,
     waker: Arc<Mutex<Arc<Waker>>>,
 }
 
@@ -70,7 +70,7 @@ struct Looking {
 }
 
 impl ObserverInner {
-    fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &blocking::Lock) -> PyResult<Arc<Self>> {
+    fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &zklock_core::Lock) -> PyResult<Arc<Self>> {
         let core = lock.observe().map_err(|error| raised(py, &error))?;
         let (client, path) = (client.clone(), lock.path().to_owned());
         Ok(Arc::new(Self { client, path, core, left: Mutex::default() }))
@@ -97,7 +97,7 @@ impl ObserverInner {
             let waker = lock_ignoring_poison(&wakes).clone();
             waker.wake();
         };
-        Ok(Look { started: self.core.next_call(Wait::Forever).detach(ready)?, waker })
+        Ok(Look { started: self.core.next().detach(ready)?, waker })
     }
 }
 
@@ -106,7 +106,7 @@ impl Call for Next {
     type Started = Looking;
 
     fn wait(self) -> Result<Option<QueuedContender>, Error> {
-        self.inner.core.next(self.timeout)
+        self.inner.core.next().within(Wait::at_most(self.timeout)).wait()
     }
 
     fn detach(self, waker: &Arc<Waker>) -> Result<Looking, Error> {
@@ -147,7 +147,7 @@ impl Drop for Looking {
 }
 
 impl Observer {
-    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &blocking::Lock) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &zklock_core::Lock) -> PyResult<Self> {
         Ok(Self { inner: ObserverInner::new(py, client, lock)?, anchor: client.callbacks.anchor(py)? })
     }
 }
@@ -190,7 +190,7 @@ impl Observer {
 }
 
 impl AsyncObserver {
-    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &blocking::Lock) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &zklock_core::Lock) -> PyResult<Self> {
         Ok(Self { inner: ObserverInner::new(py, client, lock)?, anchor: client.callbacks.anchor(py)? })
     }
 }

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOutcome, blocking};
+use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOutcome};
 
 /// A job that runs on one host in each period. Get one from ``Client.once``.
 ///
@@ -63,12 +63,12 @@ pub(crate) struct AsyncOnce {
 
 /// A hold, and what is recorded of its run.
 type Running = (Arc<Held>, RunEntry);
-type Answer = Begun<blocking::Run>;
+type Answer = Begun<zklock_core::Run>;
 
 /// A job, and the blocks that run it.
 pub(crate) struct OnceInner {
     client: Arc<ClientInner>,
-    core: blocking::Once,
+    core: zklock_core::Once,
     timeout: Option<Duration>,
     /// Nothing for a block that has nothing to do.
     inside: Inside<Option<Running>>,
@@ -118,7 +118,7 @@ impl OnceInner {
                 Begun::Done(record) => Begun::Done(record),
             })
         });
-        Verb::new(Timed::new(move || core.begin_call(owner, timeout)), begun).of_client(&self.client)
+        Verb::new(Timed::new(move || core.begin_as(owner, timeout)), begun).of_client(&self.client)
     }
 
     /// Makes the value of a block, and keeps what it has until its end.
@@ -145,7 +145,7 @@ impl OnceInner {
         owner: Owner,
         block: Block,
         exception: &Bound<'_, PyAny>,
-    ) -> PyResult<Option<(Arc<Held>, blocking::Call<()>)>> {
+    ) -> PyResult<Option<(Arc<Held>, zklock_core::Call<()>)>> {
         let py = exception.py();
         let inner = self.inside.take(owner, block);
         let inner = inner.ok_or_else(|| not_held(py, format!("no block runs the job {}", self.path())))?;
@@ -163,7 +163,7 @@ impl OnceInner {
             let text = exception.str().map(|text| text.to_string()).unwrap_or_default();
             RunOutcome::Failed(format!("{}: {text}", exception.get_type().name()?))
         };
-        let end = entry.end_call(&held.hold, outcome);
+        let end = entry.end(&held.hold, outcome);
         Ok(Some((held, end)))
     }
 
@@ -188,8 +188,8 @@ impl OnceInner {
         }
     }
 
-    fn last(&self) -> Verb<blocking::Call<Option<Record>>, impl Convert<Option<Record>> + use<>> {
-        Verb::new(self.core.last_call(), or_raise(value::record_or_none)).of_client(&self.client)
+    fn last(&self) -> Verb<zklock_core::Call<Option<Record>>, impl Convert<Option<Record>> + use<>> {
+        Verb::new(self.core.last(), or_raise(value::record_or_none)).of_client(&self.client)
     }
 }
 

@@ -23,12 +23,12 @@ use zklock_core::{Error, ErrorKind, Wait};
 /// has no queue: there, only waiters of this client and requests by ``Lock.request_release`` are seen.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Wanted {
-    wanted: zklock_core::blocking::Wanted,
+    wanted: zklock_core::Wanted,
 }
 
 impl Wanted {
     pub(crate) fn of(held: &Held) -> Self {
-        Self { wanted: held.hold.wanted() }
+        Self { wanted: held.hold.watch_wanted() }
     }
 }
 
@@ -57,12 +57,12 @@ impl Wanted {
             Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
             wanted => wanted.map_err(|error| raised(py, &error)),
         };
-        Verb::new(self.wanted.wait_call(Wait::at_most(timeout)), convert).run(py)
+        Verb::new(self.wanted.wanted().within(Wait::at_most(timeout)), convert).run(py)
     }
 
     /// Awaits it: returns ``True``, or ``False`` if the hold ended first.
     fn __await__(&self) -> Coroutine {
-        Verb::new(self.wanted.wait_call(Wait::Forever), boolean).coroutine("Wanted.__await__")
+        Verb::new(self.wanted.wanted(), boolean).coroutine("Wanted.__await__")
     }
 
     fn __repr__(&self) -> &'static str {

@@ -49,8 +49,8 @@ impl Bench {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
         let (one, other) = (connection.client().await?, connection.client().await?);
         let measured = self.measure(&one, &other).await;
-        one.close().await;
-        other.close().await;
+        one.close().await?;
+        other.close().await?;
         let measured = measured?;
         if self.json {
             let figures: Vec<_> = measured.iter().map(|(what, times)| times.figures(what)).collect();

@@ -84,7 +84,7 @@ impl Doctor {
         findings.add(encryption(connection));
         self.look_at_lock(&client, connection, servers, findings).await;
         self.look_at_jobs(&client, findings).await;
-        client.close().await;
+        let _ = client.close().await;
     }
 
     /// Finds jobs that do not run, because of what is recorded of their last run.

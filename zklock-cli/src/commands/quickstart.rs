@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, Pid, Signal};
-use zklock_core::ClientOptions;
-use zklock_core::blocking::{Client, Lock};
+use zklock_core::{Client, ClientOptions, Lock};
 use zklock_testkit::Server;
 
 use crate::connect::Connection;
@@ -67,19 +66,19 @@ impl Quickstart {
         // A stopped worker could not notice the end of the others.
         process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
         let connection = self.on_ensemble(connection).ok_or_else(|| failed("a worker needs servers"))?;
-        let client = Client::connect(connection.options()?.identity(&name.to_string_lossy())?)?;
-        let hold = client.mutex(LOCK)?.acquire_timeout(PATIENCE)?;
+        let client = Client::connect(connection.options()?.identity(&name.to_string_lossy())?).wait()?;
+        let hold = client.mutex(LOCK)?.acquire_timeout(PATIENCE).wait()?;
         let mut answers = io::stdin().lines();
         for _ in 0..2 {
             // Whatever has happened, even if the process was paused: the ledger knows a late write by its token.
             print(&format!("{}\n", hold.token().value()))?;
             answers.next().ok_or_else(|| failed("the ledger is gone"))??;
         }
-        match hold.release() {
+        match hold.release().wait() {
             Ok(()) => print("releases the lock\n")?,
             Err(error) => print(&format!("learns: {error}\n"))?,
         }
-        client.close()?;
+        client.close().wait()?;
         Ok(())
     }
 
@@ -96,7 +95,7 @@ fn failed(text: impl Into<String>) -> Failure {
 }
 
 fn perform(options: ClientOptions, words: &[OsString], are_all: bool) -> Result<(), Failure> {
-    let client = Client::connect(options)?;
+    let client = Client::connect(options).wait()?;
     let mut play =
         Play { begun: Instant::now(), lock: client.mutex(LOCK)?, greatest: 0, workers: Vec::new() };
     play.tell(&format!("4 workers want the lock {LOCK}"))?;
@@ -131,7 +130,7 @@ fn perform(options: ClientOptions, words: &[OsString], are_all: bool) -> Result<
     play.ends(stopped, false, "learns")?;
     play.ends(next, true, "releases")?;
     play.tell("done: one holder at a time, in the order of the queue, and the late write did no harm")?;
-    client.close()?;
+    client.close().wait()?;
     Ok(())
 }
 
@@ -189,7 +188,7 @@ impl Play {
 
     /// The names of the contenders, in order.
     fn queue(&self) -> Result<Vec<String>, Failure> {
-        Ok(self.lock.contenders()?.into_iter().map(|contender| contender.identity).collect())
+        Ok(self.lock.contenders().wait()?.into_iter().map(|contender| contender.identity).collect())
     }
 
     fn say(&self, index: usize, text: &str) -> Result<(), Failure> {

@@ -135,7 +135,7 @@ impl Run {
         // Whatever happens, the session is closed before this process ends, so that nothing of it is left in the queue.
         let outcome = running.await;
         notify.tell("STOPPING=1").await;
-        client.close().await;
+        client.close().await?;
         outcome
     }
 
@@ -254,7 +254,7 @@ impl Run {
             tokio::select! {
                 () = sleep(early) => {}
                 // The command is done: what happens to the lock now does not change how the command ended.
-                reason = hold.lost() => {
+                Ok(reason) = hold.lost() => {
                     let reason = watch::reason_of(reason);
                     say!("the lock {} was lost before --at-least was over: {reason}", hold.path());
                     on_lost.start(&reason);

@@ -9,8 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ground::{Ensemble, Server, until};
-use zklock_core::blocking::{Client, Hold};
-use zklock_core::{ClientOptions, HoldState};
+use zklock_core::{Client, ClientOptions, Hold, HoldState};
 
 use crate::support::{Process, SOON, path, zklock_at};
 
@@ -37,7 +36,7 @@ impl Subject {
     fn new(hosts: &str, seconds: u64) -> Self {
         let timeout = Duration::from_secs(seconds);
         let options = ClientOptions::new(hosts).unwrap().session_timeout(timeout).unwrap();
-        let client = Client::connect(options).unwrap();
+        let client = Client::connect(options).wait().unwrap();
         Self {
             timeout,
             client,
@@ -53,7 +52,7 @@ impl Subject {
     /// Acquires what was lost, and waits until the lease is as long as it gets.
     fn settle(&mut self, hosts: &str) {
         if self.hold.is_none() {
-            self.hold = Some(self.client.mutex(&self.path).unwrap().acquire().unwrap());
+            self.hold = Some(self.client.mutex(&self.path).unwrap().acquire().wait().unwrap());
         }
         if self.job.is_none() {
             let timeout = format!("{}s", self.timeout.as_secs());

@@ -3,7 +3,7 @@
 use crate::calls::waker::Waker;
 use std::sync::Arc;
 use std::time::Instant;
-use zklock_core::{Error, blocking};
+use zklock_core::Error;
 
 /// A call that has not begun.
 pub(crate) trait Call: Send + Sized + 'static {
@@ -29,28 +29,28 @@ pub(crate) trait Started: Send {
     /// Returns the result, if it is there. If not, the waker will be used.
     fn fetch(&mut self) -> Option<Result<Self::Answer, Error>>;
 
-    /// When to fetch it, even if the waker was not used. See [`blocking::Started::due`].
+    /// When to fetch it, even if the waker was not used. See [`zklock_core::Started::due`].
     fn due(&self) -> Option<Instant>;
 }
 
-impl<T: Send + 'static> Call for blocking::Call<T> {
+impl<T: Send + 'static> Call for zklock_core::Call<T> {
     type Answer = T;
-    type Started = blocking::Started<T>;
+    type Started = zklock_core::Started<T>;
 
     fn at_once(&mut self) -> Option<Result<T, Error>> {
         Self::at_once(self)
     }
 
     fn wait(self) -> Result<T, Error> {
-        Self::wait(self, None)
+        Self::wait(self)
     }
 
-    fn detach(self, waker: &Arc<Waker>) -> Result<blocking::Started<T>, Error> {
+    fn detach(self, waker: &Arc<Waker>) -> Result<zklock_core::Started<T>, Error> {
         Self::detach(self, waker.on_ready())
     }
 }
 
-impl<T: Send> Started for blocking::Started<T> {
+impl<T: Send> Started for zklock_core::Started<T> {
     type Answer = T;
 
     fn fetch(&mut self) -> Option<Result<T, Error>> {

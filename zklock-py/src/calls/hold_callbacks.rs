@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
 use zklock_core::Error;
-use zklock_core::blocking::{Hold, Watch};
+use zklock_core::{Hold, Watch};
 
 /// The callbacks of one hold.
 pub(crate) struct HoldCallbacks {

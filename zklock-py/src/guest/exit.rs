@@ -15,7 +15,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::blocking::Started;
+use zklock_core::Started;
 use zklock_core::face::{OfProcess, call_later};
 
 /// How long the interpreter waits for us when it ends.

@@ -64,7 +64,7 @@ impl<'a> Keeper<'a> {
         // Files were read by now, whose paths may be relative. The keeper must not be in the way of a file system's removal.
         set_current_dir("/")?;
         let kept = self.keep_lock(&client, &lock, choice, wait).await;
-        client.close().await;
+        let _ = client.close().await;
         kept
     }
 
@@ -200,9 +200,9 @@ impl<'a> Keeper<'a> {
         {
             let _ = pidfd_send_signal(self.shell.process(), signal);
         }
-        if hold.lost().await.is_some() {
+        if let Ok(Some(_)) = hold.lost().await {
             // All that is left to do is to say so.
-            client.close().await;
+            let _ = client.close().await;
         }
         pending().await
     }

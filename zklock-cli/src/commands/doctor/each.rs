@@ -68,7 +68,7 @@ pub(super) async fn compare(connection: &Connection, servers: &[String], path: &
         shown.iter().filter_map(|server| Some((server.server.as_str(), server.limits?))).collect();
     findings.extend(limits::compare(&all));
     for server in shown {
-        server.client.close().await;
+        let _ = server.client.close().await;
     }
     findings
 }
@@ -99,7 +99,7 @@ async fn first_look(
             Ok(Shown { server, client, limits, took, ever: always.clone(), always })
         }
         Err(error) => {
-            client.close().await;
+            let _ = client.close().await;
             Err(Trouble::Server(error))
         }
     }

@@ -42,7 +42,7 @@ impl Limits {
 async fn grants(options: &ClientOptions, asked: Duration) -> Result<Option<Duration>, Error> {
     let client = Client::connect(options.clone().session_timeout(asked)?).await?;
     let granted = client.session_timeout();
-    client.close().await;
+    client.close().await?;
     Ok(granted)
 }
 

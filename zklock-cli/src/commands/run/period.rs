@@ -58,7 +58,7 @@ impl Period {
             ));
         }
         let spec = OnceSpec::new(path, every)?.offset(self.offset)?.after_failure(self.after_failure.into());
-        Ok(Some(Once::new(lock.clone(), spec)))
+        Ok(Some(Once::new(lock.clone(), spec)?))
     }
 }
 

@@ -112,7 +112,7 @@ impl<'a> Watch<'a> {
                         return Ok((Ended { code: Exit::Other as u8, cause: None }, None));
                     }
                 },
-                reason = self.hold.lost(), if !self.is_lost => {
+                Ok(reason) = self.hold.lost(), if !self.is_lost => {
                     self.is_lost = true;
                     let reason = reason_of(reason);
                     say!("the lock {} is lost: {reason}; ending the command", self.hold.path());

@@ -13,12 +13,12 @@ use std::time::Instant;
 use ground::{Ensemble, until};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal};
-use zklock_core::{ClientOptions, Credentials, ErrorKind, Tls, blocking};
+use zklock_core::{Client, ClientOptions, Credentials, ErrorKind, Tls};
 
 use super::{LONG, inherited, node, servers, stat};
 use crate::support::{Process, SOON, is_alive, left_with, path, zklock};
 
-/// What the program gets from its test: whether it uses the asynchronous face, which lock it holds, and where.
+/// What the program gets from its test: whether it is one of tasks or of threads, which lock it holds, and where.
 const FACE: &str = "PROGRAM_FACE";
 const LOCK: &str = "PROGRAM_LOCK";
 const HOSTS: &str = "PROGRAM_HOSTS";
@@ -93,11 +93,11 @@ fn children(pid: Pid) -> Vec<Pid> {
 
 /// One that waits for the lock, in this process. It is queued when this returns.
 fn next(path: &str, options: ClientOptions) -> std::thread::JoinHandle<()> {
-    let client = blocking::Client::connect(options.session_timeout(LONG).unwrap()).unwrap();
+    let client = Client::connect(options.session_timeout(LONG).unwrap()).wait().unwrap();
     let lock = client.mutex(path).unwrap();
     std::thread::spawn(move || {
-        lock.acquire_timeout(SOON).expect("the lock is free").release().unwrap();
-        client.close().unwrap();
+        lock.acquire_timeout(SOON).wait().expect("the lock is free").release().wait().unwrap();
+        client.close().wait().unwrap();
     })
 }
 
@@ -134,18 +134,18 @@ fn killed_program_with(left: &str, face: &str) {
 
 #[test]
 fn the_next_has_the_lock_of_a_killed_program() {
-    killed_program_frees_its_lock("async");
+    killed_program_frees_its_lock("tasks");
 }
 
 #[test]
 fn the_next_has_the_lock_of_a_killed_program_of_threads() {
-    killed_program_frees_its_lock("blocking");
+    killed_program_frees_its_lock("threads");
 }
 
 #[test]
 fn a_stopped_program_keeps_its_session() {
     let path = path();
-    let mut holder = Holder::start("blocking", &path);
+    let mut holder = Holder::start("threads", &path);
     holder.process.signal(Signal::STOP);
     // If the session were ended, it would be in this time, or much later.
     std::thread::sleep(std::time::Duration::from_secs(1));
@@ -159,7 +159,7 @@ fn a_stopped_program_keeps_its_session() {
 #[test]
 fn a_program_that_becomes_another_keeps_its_session_until_that_times_out() {
     let path = path();
-    let mut holder = Holder::start("blocking", &path);
+    let mut holder = Holder::start("threads", &path);
     let guardian = holder.guardian();
     holder.told("exec");
     // It has heard the end of its socket, and waited in vain for a death.
@@ -170,7 +170,7 @@ fn a_program_that_becomes_another_keeps_its_session_until_that_times_out() {
 
 #[test]
 fn closing_the_client_ends_its_guardian() {
-    for face in ["async", "blocking"] {
+    for face in ["tasks", "threads"] {
         let path = path();
         let mut holder = Holder::start(face, &path);
         let guardian = holder.guardian();
@@ -184,7 +184,7 @@ fn closing_the_client_ends_its_guardian() {
 #[test]
 fn a_guardian_keeps_nothing_open_that_the_program_left_to_its_children() {
     let path = path();
-    let holder = Holder::start("blocking", &path);
+    let holder = Holder::start("threads", &path);
     let open = |pid: Pid| -> Vec<String> {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
         open.filter_map(|entry| Some(fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned()))
@@ -201,7 +201,7 @@ fn a_guardian_keeps_nothing_open_that_the_program_left_to_its_children() {
 #[test]
 fn a_guardian_that_is_killed_is_missed_and_may_be_replaced() {
     let path = path();
-    let mut holder = Holder::start("blocking", &path);
+    let mut holder = Holder::start("threads", &path);
     let first = holder.guardian();
     holder.told("guard");
     wait_for(&holder.process, "has one");
@@ -226,7 +226,7 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_the_program_does() {
     let closed =
         builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl").start();
     let folder = closed.certificates().authority().parent().unwrap().to_owned();
-    let mut command = command("blocking", "/closed");
+    let mut command = command("threads", "/closed");
     command.env(HOSTS, closed.tls_connect_string()).env(CERTIFICATES, &folder);
     let holder = Holder::started(command, |process| Holder { process, node: String::new() });
     let killed = holder.kill();
@@ -251,29 +251,32 @@ fn a_guarded_program() {
         None => ClientOptions::new(&hosts).unwrap(),
     };
     let options = options.session_timeout(LONG).unwrap();
-    if face == "async" {
+    if face == "tasks" {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         return runtime.block_on(asynchronous(options, &path));
     }
     // As a careless program leaves it to its children.
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     fcntl_setfd(&listener, FdFlags::empty()).unwrap();
-    let client = blocking::Client::lazy(options);
-    client.guard(guardian()).unwrap();
-    let hold = client.mutex(&path).unwrap().acquire().unwrap();
+    let client = Client::lazy(options);
+    client.guard(guardian()).wait().unwrap().keep();
+    let hold = client.mutex(&path).unwrap().acquire().wait().unwrap();
     say("holds");
     for order in io::stdin().lock().lines().map_while(Result::ok) {
         match &*order {
             "release" => {
-                hold.release().unwrap();
+                hold.release().wait().unwrap();
                 say("released");
             }
             "close" => {
-                client.close().unwrap();
+                client.close().wait().unwrap();
                 say("closed");
             }
-            "guard" => match client.guard(guardian()) {
-                Ok(()) => say("guarded"),
+            "guard" => match client.guard(guardian()).wait() {
+                Ok(guardian) => {
+                    guardian.keep();
+                    say("guarded");
+                }
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::InvalidInput);
                     say("has one");
@@ -285,13 +288,13 @@ fn a_guarded_program() {
 }
 
 async fn asynchronous(options: ClientOptions, path: &str) {
-    let client = zklock_core::Client::connect(options).await.unwrap();
+    let client = Client::connect(options).await.unwrap();
     let _guardian = client.guard(guardian()).await.unwrap();
     let _hold = client.mutex(path).unwrap().acquire().await.unwrap();
     say("holds");
     let read = tokio::task::spawn_blocking(|| io::stdin().lock().lines().next());
     if read.await.unwrap().is_some() {
-        client.close().await;
+        client.close().await.unwrap();
         say("closed");
         tokio::task::spawn_blocking(|| io::stdin().lock().lines().next()).await.unwrap();
     }
