@@ -12,8 +12,6 @@ import sys
 CORE = pathlib.Path(__file__).resolve().parents[1] / "zklock-core"
 # Where items are, and which `pub use` in which file shows them to users. A file belongs to the first folder that it is in.
 SHOWN = {
-    "src/blocking": ("src/blocking/mod.rs", "self"),
-    "src/threads": ("src/blocking/mod.rs", "crate::threads"),
     "src": ("src/lib.rs", "self"),
     "machine/src": ("src/lib.rs", "zklock_machine"),
 }

@@ -86,7 +86,7 @@ async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
     for index in 0..2 {
         let hold = held(&lock).await;
         operator.delete(hold.nodes().nth(index).unwrap());
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+        assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
         drop(hold);
         settled(&client).await;
         assert_eq!(operator.children(path), [""; 0]);

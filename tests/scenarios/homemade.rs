@@ -89,7 +89,7 @@ async fn a_holder_is_told_of_one_that_comes() {
         {
             let hold = held(&lock).await;
             let node = put(&operator, path, prefix);
-            assert_eq!(soon(hold.lost()).await, Some(LossReason::ForeignContender));
+            assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::ForeignContender)));
             soon(hold.release()).await.unwrap_err();
             settled(&client).await;
             operator.delete(&node);

@@ -6,8 +6,7 @@ use ground::until;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
 use zklock_core::{
-    AfterFailure, Begun, Client, ClientOptions, ErrorKind, LossReason, Once, OnceSpec, Record, Run,
-    RunOutcome, blocking,
+    AfterFailure, Begun, Client, ErrorKind, LossReason, Once, OnceSpec, Record, Run, RunOutcome,
 };
 use zklock_testkit::{Fault, Kind, Server};
 
@@ -39,7 +38,7 @@ fn next_period_after_failure(client: &Client) -> Once {
 }
 
 #[track_caller]
-fn run_of(begun: Begun) -> Run {
+fn run_of(begun: Begun<Run>) -> Run {
     match begun {
         Begun::Run(run) => run,
         Begun::Done(record) => panic!("nothing is left to do: {record:?}"),
@@ -47,7 +46,7 @@ fn run_of(begun: Begun) -> Run {
 }
 
 #[track_caller]
-fn record_of(begun: Begun) -> Record {
+fn record_of(begun: Begun<Run>) -> Record {
     match begun {
         Begun::Done(record) => record,
         Begun::Run(run) => panic!("it runs: {run:?}"),
@@ -62,7 +61,7 @@ async fn already(job: &Once) -> Record {
     record_of(soon(job.begin()).await.unwrap())
 }
 
-fn waiting(job: &Once) -> JoinHandle<Begun> {
+fn waiting(job: &Once) -> JoinHandle<Begun<Run>> {
     let job = job.clone();
     tokio::spawn(async move { job.begin().await.unwrap() })
 }
@@ -352,20 +351,6 @@ async fn servers_of_version_3_4_do() {
     let spec = OnceSpec::new(PATH, 365_000 * DAY).unwrap();
     soon(running(&host.once(&spec).unwrap()).await.done()).await.unwrap();
     already(&host.once(&spec).unwrap()).await;
-}
-
-#[test]
-fn threads_have_the_same_calls() {
-    let server = at_noon_of(7);
-    let options = ClientOptions::new(&server.connect_string()).unwrap();
-    let host = blocking::Client::lazy(options);
-    let job = host.once(&daily()).unwrap();
-    let Begun::Run(run) = job.begin_timeout(SOON).unwrap() else { panic!("it has not run") };
-    run.failed("no").unwrap();
-    let Begun::Run(run) = job.begin().unwrap() else { panic!("it has failed") };
-    run.done().unwrap();
-    let Begun::Done(record) = job.begin().unwrap() else { panic!("it has run") };
-    assert_eq!((record.token, job.last().unwrap()), (run.hold().token(), Some(record)));
 }
 
 #[test]

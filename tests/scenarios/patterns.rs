@@ -232,11 +232,11 @@ async fn an_operator_sees_asks_and_evicts_holders() {
         let (path, directory) = &place("operator", number, pattern);
         let [lock, desk] = [&ours, &theirs].map(|client| lock(client, path, pattern));
         let hold = held(&lock).await;
-        let mut observer = desk.observe().unwrap();
+        let observer = desk.observe().unwrap();
         assert_eq!(soon(observer.next()).await.unwrap().unwrap().identity, "db7");
         let asked = soon(desk.request_release()).await.unwrap();
         assert_eq!(asked.len(), 1);
-        assert!(soon(hold.wanted()).await, "{pattern}");
+        assert!(soon(hold.wanted()).await.unwrap(), "{pattern}");
         let contenders = soon(desk.contenders()).await.unwrap();
         assert_eq!(contenders[0].identity, "db7", "{pattern}: it keeps its name");
         let other = put(&operator, directory, peer);
@@ -244,7 +244,7 @@ async fn an_operator_sees_asks_and_evicts_holders() {
         says(&soon(desk.evict(&stranger)).await.unwrap_err(), ErrorKind::InvalidInput, &["not a contender"]);
         let broken = soon(desk.break_lock()).await.unwrap();
         assert_eq!(broken.iter().map(|broken| &*broken.node).collect::<Vec<_>>(), [hold.node()]);
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+        assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
         assert_eq!(soon(observer.next()).await.unwrap().unwrap().node, other);
         assert!(soon(desk.evict(&other)).await.unwrap());
         operator.delete(&stranger);

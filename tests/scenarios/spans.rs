@@ -11,7 +11,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Instrument, Metadata, Subscriber};
 use tracing_core::span::Current;
-use zklock_core::{ErrorKind, LossReason, blocking};
+use zklock_core::{ErrorKind, Hold, LossReason};
 
 /// The log of a thread, in order.
 #[derive(Default)]
@@ -108,7 +108,7 @@ impl Recorder {
             number += 1;
             held(&client.mutex(&format!("/spans/first-{number}")).unwrap()).await.release().await.unwrap();
         }
-        soon(client.close()).await;
+        soon(client.close()).await.unwrap();
         (recorder, guard)
     }
 
@@ -160,8 +160,8 @@ impl Recorder {
 }
 
 /// Another client's hold, acquired on a thread whose log is not recorded.
-async fn another(path: &'static str) -> blocking::Hold {
-    on_a_thread(move || threads::client().mutex(path).unwrap().acquire().unwrap()).await
+async fn another(path: &'static str) -> Hold {
+    on_a_thread(move || threads::client().mutex(path).unwrap().acquire().wait().unwrap()).await
 }
 
 #[tokio::test]
@@ -213,7 +213,7 @@ async fn the_span_of_a_wait_in_vain_lasts_until_its_node_is_gone() {
         let all = recorder.all_told_at(path).await;
         assert_eq!(all, ["acquire begins", "node created", "waits behind another", end, "over"]);
         assert_eq!(operator().children(path).len(), 1, "that of the holder");
-        on_a_thread(move || hold.release()).await.unwrap();
+        on_a_thread(move || hold.release().wait()).await.unwrap();
     }
 }
 
@@ -223,7 +223,7 @@ async fn the_span_of_a_lost_hold_ends_by_itself_after_the_loss_is_told() {
     let (client, path) = (client().await, "/spans/lost");
     let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
     operator().delete(hold.node());
-    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     let all = recorder.all_told_at(path).await;
     assert_eq!(all, ["acquire begins", "node created", "lock granted", "over"]);
     // The heartbeat reports it. It serves all holds of the session, so it is in no span.

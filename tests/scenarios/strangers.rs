@@ -119,7 +119,7 @@ async fn a_holder_is_told_of_a_contender_that_comes_and_cannot_see_it() {
         let path = format!("/strangers/after-{number}");
         let hold = held(&client.mutex(&path).unwrap()).await;
         let node = operator.create_mode(&format!("{path}/{name}"), "", mode);
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::ForeignContender));
+        assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::ForeignContender)));
         let error = soon(hold.release()).await.unwrap_err();
         says(&error, ErrorKind::Lost(LossReason::ForeignContender), &[&path, "contender"]);
         settled(&client).await;
@@ -139,7 +139,7 @@ async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_ignores_the_unkno
     // This client comes after the strangers and learns of them, so the earlier clients would have by now.
     let told = held(&client.mutex("/strangers/told").unwrap()).await;
     let last = operator.create_mode(&format!("/strangers/told/{}", KAZOO[0].0), "", KAZOO[0].1);
-    assert_eq!(soon(told.lost()).await, Some(LossReason::ForeignContender));
+    assert_eq!(soon(told.lost()).await, Ok(Some(LossReason::ForeignContender)));
     for hold in [&careless, &hold] {
         assert_eq!(hold.state(), HoldState::Held);
         soon(hold.release()).await.unwrap();

@@ -104,14 +104,14 @@ impl Fault {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{ClientOptions, blocking::Client};
+    /// # use zklock_core::{Client, ClientOptions};
     /// use zklock_testkit::{Fault, Kind, Server};
     ///
     /// let server = Server::start()?;
     /// let injected = server.inject(Fault::bring_back(Kind::Delete).below("/locks/report"));
-    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?)?;
-    /// let hold = zk.mutex("/locks/report")?.acquire()?;
-    /// hold.release()?;
+    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?).wait()?;
+    /// let hold = zk.mutex("/locks/report")?.acquire().wait()?;
+    /// hold.release().wait()?;
     /// assert_eq!(injected.strikes(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -282,14 +282,14 @@ impl Server {
     /// A node that was released blocks a lock:
     ///
     /// ```
-    /// # use zklock_core::{ClientOptions, blocking::Client};
+    /// # use zklock_core::{Client, ClientOptions};
     /// # use zklock_testkit::Server;
     /// let server = Server::start()?;
-    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?)?;
-    /// let hold = zk.mutex("/locks/report")?.acquire()?;
+    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?).wait()?;
+    /// let hold = zk.mutex("/locks/report")?.acquire().wait()?;
     /// let node = hold.node().to_owned();
     /// assert!(!server.bring_back(&node), "it is there");
-    /// hold.release()?;
+    /// hold.release().wait()?;
     /// assert!(server.bring_back(&node));
     /// assert!(server.owner(&node).is_some(), "its session is still open");
     /// # Ok::<(), Box<dyn std::error::Error>>(())

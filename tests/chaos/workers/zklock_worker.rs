@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use common::{Line, Outcome, PATIENCE, SLOW, millis, now, time};
 use ground::Dice;
-use zklock_core::blocking::{Client, Hold, Lock, Once, Run};
-use zklock_core::{AfterFailure, Begun, ClientOptions, ErrorKind, HoldState, LockSpec, LossReason, OnceSpec};
+use zklock_core::{
+    AfterFailure, Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, LockSpec, LossReason, Once,
+    OnceSpec, Run,
+};
 
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -56,7 +58,11 @@ fn take(
     times: (Duration, Duration),
 ) -> Outcome<()> {
     line.say(&format!("want {turn} {word} {}", now()))?;
-    let got = if dice.chance(20) { lock.try_acquire() } else { lock.acquire_timeout(PATIENCE).map(Some) };
+    let got = if dice.chance(20) {
+        lock.try_acquire().wait()
+    } else {
+        lock.acquire_timeout(PATIENCE).wait().map(Some)
+    };
     let hold = match got {
         Ok(Some(hold)) => hold,
         Ok(None) => return gave(line, turn, "busy"),
@@ -65,7 +71,7 @@ fn take(
     };
     claim(line, turn, &hold, times)?;
     // Whether the release is confirmed does not matter here: the claim is over.
-    let _ = hold.release();
+    let _ = hold.release().wait();
     line.say(&format!("free {turn} {}", now()))
 }
 
@@ -80,7 +86,7 @@ fn run_once(
 ) -> Outcome<()> {
     line.say(&format!("want {turn} {word} {}", now()))?;
     let (patience, late) = if dice.chance(50) { (Duration::ZERO, "busy") } else { (PATIENCE, "timeout") };
-    let run = match job.begin_timeout(patience) {
+    let run = match job.begin_timeout(patience).wait() {
         Ok(Begun::Run(run)) => run,
         Ok(Begun::Done(last)) => {
             return line.say(&format!("over {turn} {} {} {}", last.token.value(), last.period(), now()));
@@ -101,7 +107,7 @@ fn run_once(
 fn end(line: &mut Line, dice: &mut Dice, turn: u64, run: &Run, is_held: bool) -> Outcome<&'static str> {
     if dice.chance(if is_held { 80 } else { 50 }) {
         line.say(&format!("ends {turn} {}", now()))?;
-        return Ok(match run.done().map_err(|error| error.kind()) {
+        return Ok(match run.done().wait().map_err(|error| error.kind()) {
             Ok(()) => "done",
             // The library knows that it is not recorded.
             Err(ErrorKind::Lost(_) | ErrorKind::NotHeld | ErrorKind::Conflict) => "failed",
@@ -110,7 +116,7 @@ fn end(line: &mut Line, dice: &mut Dice, turn: u64, run: &Run, is_held: bool) ->
     }
     if dice.chance(50) {
         // Whether that is recorded does not matter: it is not done.
-        let _ = run.failed("by chance");
+        let _ = run.failed("by chance").wait();
     }
     Ok("failed")
 }
@@ -192,6 +198,6 @@ fn main() -> Outcome<()> {
             }
         }
     }
-    client.close()?;
+    client.close().wait()?;
     Ok(())
 }

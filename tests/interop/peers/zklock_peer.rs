@@ -6,8 +6,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use zklock_core::blocking::{Client, Hold, Lock};
-use zklock_core::{ClientOptions, Error, ErrorKind, Foreign, LockSpec};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind, Foreign, Hold, Lock, LockSpec};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -85,10 +84,10 @@ fn take(turn: &Turn, line: &mut Line) -> Outcome<bool> {
         Turn::Permits(permits, lock) => (format!("s:{permits}"), lock),
         Turn::Downgrade(write, _) => ("x".to_owned(), write),
     };
-    let hold = lock.acquire()?;
+    let hold = lock.acquire().wait()?;
     line.ask("enter", &format!("{mode} {} {}", name_of(hold.node()), hold.token().value()))?;
     let Turn::Downgrade(_, read) = turn else { return leave(line, &hold) };
-    match read.acquire() {
+    match read.acquire().wait() {
         Ok(reading) => {
             line.ask("down", name_of(reading.node()))?;
             release(line, &hold)?;
@@ -111,7 +110,7 @@ fn leave(line: &mut Line, hold: &Hold) -> Outcome<bool> {
 }
 
 fn release(line: &mut Line, hold: &Hold) -> Outcome<()> {
-    match hold.release() {
+    match hold.release().wait() {
         Err(error) => line.tell("note", &error.to_string()),
         Ok(()) => Ok(()),
     }
@@ -153,7 +152,7 @@ fn main() -> Outcome<()> {
     let mut line = Line::open(register, name)?;
     let session = Duration::from_millis(session.parse()?);
     let client_options = ClientOptions::new(connect)?.session_timeout(session)?.identity(name)?;
-    let client = Client::connect(client_options)?;
+    let client = Client::connect(client_options).wait()?;
     let turns = turns(&client, kind, path, more)?;
     let mut goes_on = line.ask("hello", "")?;
     for turn in turns.iter().cycle() {
@@ -174,6 +173,6 @@ fn main() -> Outcome<()> {
         };
         take_rest(more)?;
     }
-    client.close()?;
+    client.close().wait()?;
     Ok(())
 }

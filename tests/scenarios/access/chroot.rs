@@ -19,7 +19,7 @@ async fn it_is_created_with_the_nodes_above_it_and_stays() {
     assert_eq!(proxy.counts().requests(Kind::CreateContainer), 0, "they are persistent, and no containers");
     assert!(proxy.counts().requests(Kind::Create) >= 3);
     soon(held(&client.mutex("/locks/a").unwrap()).await.release()).await.unwrap();
-    client.close().await;
+    client.close().await.unwrap();
     let nodes = ["/chroot-made", "/chroot-made/deep", "/chroot-made/deep/root"].map(str::to_owned);
     have_list(&seer, &nodes, &Access::ReadOpen).await;
     for node in &nodes {

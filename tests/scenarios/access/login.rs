@@ -81,7 +81,7 @@ async fn servers_that_let_in_only_users_or_want_something_else_say_so_at_once() 
     says(&error, ErrorKind::Refused, &["only accept clients that log in", "give the client credentials"]);
     let client = Client::connect(BOB.options(&hosts, Access::CreatorAll)).await.unwrap();
     soon(held(&client.mutex("/access-enforced").unwrap()).await.release()).await.unwrap();
-    client.close().await;
+    client.close().await.unwrap();
 
     let ensemble = closed("sasl");
     let known = BOB.options(&ensemble.connect_string(), Access::Open).connect_timeout(AGES);

@@ -28,7 +28,7 @@ async fn a_node_that_its_holder_may_not_read_any_more_is_held_and_ends_no_other_
     // A deletion is still reported.
     for gone in [last, secret] {
         operator().delete(gone.node());
-        assert_eq!(soon(gone.lost()).await, Some(LossReason::NodeDeleted));
+        assert_eq!(soon(gone.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     }
     assert_eq!(first.state(), HoldState::Held);
     soon(first.release()).await.unwrap();
@@ -36,6 +36,6 @@ async fn a_node_that_its_holder_may_not_read_any_more_is_held_and_ends_no_other_
     drop(single);
     settled(&bob).await;
     assert_eq!(ann.children("/rights-taken/single").await, [""; 0]);
-    soon(bob.close()).await;
+    soon(bob.close()).await.unwrap();
     assert_eq!(ann.children("/rights-taken/secret").await, [""; 0]);
 }

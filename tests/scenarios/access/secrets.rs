@@ -74,7 +74,7 @@ async fn listen(all: &Collect) {
     let heard = async {
         while !all.0.lock().unwrap().contains("session opened") {
             tracing::callsite::rebuild_interest_cache();
-            Client::connect(options.clone()).await.unwrap().close().await;
+            Client::connect(options.clone()).await.unwrap().close().await.unwrap();
         }
     };
     soon(heard).await;
@@ -127,7 +127,7 @@ async fn no_password_for_sasl_is_said_by_anything() {
     let panics =
         std::panic::catch_unwind(AssertUnwindSafe(|| panic!("{ann:?} {client:?} {lock:?}"))).unwrap_err();
     all.say(panics.downcast_ref::<String>().unwrap());
-    client.close().await;
+    client.close().await.unwrap();
     std::fs::remove_file(&file).unwrap();
 
     all.has_heard(&[

@@ -59,7 +59,7 @@ async fn a_set_that_is_asked_while_it_waits_is_not_seen_as_holding() {
     }
     soon(hold.release()).await.unwrap();
     let set = granted(waiter).await;
-    assert!(soon(set.wanted()).await, "it was asked before it held");
+    assert!(soon(set.wanted()).await.unwrap(), "it was asked before it held");
     soon(set.release()).await.unwrap();
 }
 
@@ -73,7 +73,7 @@ async fn all_other_holders_are_asked_if_one_may_not_be() {
     let second = held(&open.read_lock(path).unwrap()).await;
     let error = soon(asker.read_lock(path).unwrap().request_release()).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["WRITE", first.node()]);
-    assert!(soon(second.wanted()).await);
+    assert!(soon(second.wanted()).await.unwrap());
     for hold in [first, second] {
         soon(hold.release()).await.unwrap();
     }

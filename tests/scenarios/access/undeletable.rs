@@ -156,7 +156,7 @@ async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
     // The hold ends before any server hears of the close and may give the lock to others.
     assert_eq!(other.state(), HoldState::Lost(LossReason::SessionClosed));
     let (noise, closing) = (Noise::measured(), Instant::now());
-    soon(bob.close()).await;
+    soon(bob.close()).await.unwrap();
     not_later(closing.elapsed(), Duration::from_secs(1) + GRACE + noise.allowance());
     let error = soon(release).await.unwrap().unwrap_err();
     says(

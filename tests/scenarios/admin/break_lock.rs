@@ -39,7 +39,7 @@ async fn a_set_is_taken_away_whole() {
     let hold = held(&theirs).await;
     // The set may delete its second node itself as soon as it notices that the first is gone.
     assert!(!soon(ours.break_lock()).await.unwrap().is_empty());
-    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     for path in ["/break/a", "/break/b"] {
         operator.wait_for_children(path, 0, SOON);
     }
@@ -62,7 +62,7 @@ async fn a_set_that_waits_elsewhere_keeps_its_place() {
     // Now it holds, and is broken.
     let broken = soon(admin.mutex(first).unwrap().break_lock()).await.unwrap();
     assert_eq!(broken.iter().map(|it| it.token).collect::<Vec<_>>(), [both.token()]);
-    assert_eq!(soon(both.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(both.lost()).await, Ok(Some(LossReason::NodeDeleted)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

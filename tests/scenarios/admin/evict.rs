@@ -205,6 +205,6 @@ async fn a_set_is_lost_as_a_whole_and_a_node_in_any_of_its_queues_can_be_evicted
     let hold = held(&set(&holder)).await;
     let victim = nodes(&operator, "/evict/set/b").pop().unwrap();
     assert!(soon(set(&admin).evict(&victim)).await.unwrap());
-    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     operator.wait_for_children("/evict/set/a", 0, SOON);
 }

@@ -217,6 +217,6 @@ async fn an_observer_of_a_closed_client_is_told_so() {
     let mut observer = client.election("/observe/closed").unwrap().observe().unwrap();
     assert_eq!(next(&mut observer).await, None);
     let waiting = tokio::spawn(async move { observer.next().await });
-    soon(client.close()).await;
+    soon(client.close()).await.unwrap();
     assert_eq!(soon(waiting).await.unwrap().unwrap_err().kind(), ErrorKind::Closed);
 }

@@ -130,7 +130,7 @@ async fn one_that_waited_in_vain_leaves_nothing() {
     are(root, ABC, &[1, 1, 1]);
     let waiter = acquire(&choice);
     are(root, ABC, &[2, 2, 2]);
-    client.close().await;
+    client.close().await.unwrap();
     let error = soon(waiter).await.unwrap().unwrap_err();
     says(&error, ErrorKind::Closed, &[]);
     are(root, ABC, &[1, 1, 1]);

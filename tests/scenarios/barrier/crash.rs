@@ -17,7 +17,7 @@ async fn a_member_whose_session_ends_is_told_and_the_others_do_not_wait_for_it()
     let left = leaves(b);
     expire_session(&proxy);
     soon(left).await.unwrap().unwrap();
-    assert_eq!(soon(a.lost()).await, LossReason::SessionExpired);
+    assert_eq!(soon(a.lost()).await, Ok(LossReason::SessionExpired));
     assert_eq!(a.loss(), Some(LossReason::SessionExpired));
     let error = soon(a.leave()).await.unwrap_err();
     says(&error, ErrorKind::Lost(LossReason::SessionExpired), &[path, "its session expired"]);

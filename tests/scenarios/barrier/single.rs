@@ -35,7 +35,7 @@ async fn it_is_a_node_that_belongs_to_nobody() {
     assert!(!soon(barrier.set()).await.unwrap());
     assert!(soon(barrier.is_set()).await.unwrap());
     assert_eq!(operator.stat(path).unwrap().ephemeral_owner, 0);
-    soon(client.close()).await;
+    soon(client.close()).await.unwrap();
     assert!(operator.stat(path).is_some());
 
     let other = crate::support::client().await;
@@ -215,7 +215,7 @@ async fn what_cannot_be_done_is_said() {
         &[path, "was not removed", "has children: delete those first"],
     );
     operator.delete_tree(path);
-    soon(client.close()).await;
+    soon(client.close()).await.unwrap();
     assert_eq!(soon(barrier.set()).await.unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(soon(barrier.wait()).await.unwrap_err().kind(), ErrorKind::Closed);
 }

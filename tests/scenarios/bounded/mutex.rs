@@ -10,7 +10,7 @@ use ground::wire::Admin;
 use ground::{Direction, Ensemble, Proxy, not_later, shared, until};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock, blocking};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock};
 
 /// Runs a call that must be over within `timeout`, beside plain sleeps of that length in a task and in a thread. If the
 /// sleeps are late, the machine is late, so the call may be as late as they are.
@@ -46,9 +46,9 @@ async fn times_out(lock: &Lock, timeout: Duration) -> Error {
     error
 }
 
-/// The same through the blocking face, on a separate thread.
-async fn times_out_blocking(lock: blocking::Lock, timeout: Duration) -> Error {
-    let call = on_a_thread(move || lock.acquire_timeout(timeout).map(drop).unwrap_err());
+/// The same on a thread that waits.
+async fn times_out_for_a_thread(lock: Lock, timeout: Duration) -> Error {
+    let call = on_a_thread(move || lock.acquire_timeout(timeout).wait().map(drop).unwrap_err());
     let error = in_time(timeout, call).await;
     assert!(is_late(&error), "{error}");
     error
@@ -60,9 +60,9 @@ async fn works(client: &Client, lock: &Lock) {
     settled(client).await;
 }
 
-async fn blocking_client(hosts: &str) -> blocking::Client {
+async fn thread_client(hosts: &str) -> Client {
     let options = options(hosts);
-    soon(on_a_thread(move || blocking::Client::connect(options).unwrap())).await
+    soon(on_a_thread(move || Client::connect(options).wait().unwrap())).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -70,7 +70,7 @@ async fn a_server_that_is_stopped_or_dead_delays_nobody() {
     let own = Ensemble::builder().tick(Duration::from_millis(200)).start();
     let (server, hosts) = (own.server(0), own.connect_string());
     let (holder, waiter) = (client_of(&hosts).await, client_of(&hosts).await);
-    let threads = blocking_client(&hosts).await;
+    let threads = thread_client(&hosts).await;
     let hold = soon(holder.mutex("/queue").unwrap().acquire()).await.unwrap();
 
     let (queued, first) = (waiter.mutex("/queue").unwrap(), waiter.mutex("/first").unwrap());
@@ -79,7 +79,7 @@ async fn a_server_that_is_stopped_or_dead_delays_nobody() {
     server.pause();
     tokio::join!(
         times_out(&first, A_WHILE),
-        times_out_blocking(threads.mutex("/threads").unwrap(), A_WHILE),
+        times_out_for_a_thread(threads.mutex("/threads").unwrap(), A_WHILE),
         connects_in_time(&hosts, A_WHILE),
     );
     in_queue.await.unwrap();
@@ -88,7 +88,7 @@ async fn a_server_that_is_stopped_or_dead_delays_nobody() {
     notices(&first).await;
     let (dead, through_threads, connecting) = tokio::join!(
         times_out(&first, A_WHILE),
-        times_out_blocking(threads.mutex("/threads").unwrap(), A_WHILE),
+        times_out_for_a_thread(threads.mutex("/threads").unwrap(), A_WHILE),
         connects_in_time(&hosts, A_WHILE),
     );
     for error in [dead, through_threads] {
@@ -103,13 +103,13 @@ async fn a_frozen_network_delays_nobody_whichever_way() {
     for direction in DIRECTIONS {
         let (client, proxy) = proxied_client().await;
         let hosts = proxy.connect_string();
-        let threads = blocking_client(&hosts).await;
+        let threads = thread_client(&hosts).await;
         let path = format!("/bounded-frozen-{direction:?}");
         let lock = client.mutex(&path).unwrap();
         proxy.freeze(direction);
         tokio::join!(
             times_out(&lock, A_WHILE),
-            times_out_blocking(threads.mutex(&path).unwrap(), A_WHILE),
+            times_out_for_a_thread(threads.mutex(&path).unwrap(), A_WHILE),
             connects_in_time(&hosts, A_WHILE),
         );
         proxy.thaw();
@@ -138,13 +138,13 @@ async fn an_outage_is_not_called_contention() {
     let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
     let patient = options(&proxy.connect_string()).try_timeout(A_WHILE * 2).unwrap();
     let client = Client::connect(patient.clone()).await.unwrap();
-    let threads = soon(on_a_thread(move || blocking::Client::connect(patient).unwrap())).await;
+    let threads = soon(on_a_thread(move || Client::connect(patient).wait().unwrap())).await;
     let (lock, other) = (client.mutex(path).unwrap(), client.mutex("/bounded-outage-other").unwrap());
 
     says(&times_out(&lock, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
     says(&times_out(&lock, Duration::from_millis(1)).await, ErrorKind::Timeout, &[path]);
     let blocked = threads.mutex(path).unwrap();
-    says(&times_out_blocking(blocked, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
+    says(&times_out_for_a_thread(blocked, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
 
     // A server only counts as silent after it has been silent for the try timeout.
     proxy.freeze(Direction::ToClient);
@@ -159,7 +159,7 @@ async fn an_outage_is_not_called_contention() {
         times_out(&other, A_WHILE * 3),
         times_out(&other, A_WHILE * 5)
     );
-    let silent = times_out_blocking(threads.mutex("/bounded-outage-threads").unwrap(), A_WHILE * 3).await;
+    let silent = times_out_for_a_thread(threads.mutex("/bounded-outage-threads").unwrap(), A_WHILE * 3).await;
     for error in [first, before, after, silent] {
         says(&error, ErrorKind::Unreachable, &["check hosts and network"]);
     }
@@ -186,13 +186,12 @@ async fn a_timeout_of_zero_tries_once() {
     let (client, proxy) = proxied_client().await;
     let lock = client.mutex(path).unwrap();
     let hold = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap();
-    let (other, threads) =
-        (crate::support::client().await, blocking_client(&shared().connect_string()).await);
+    let (other, threads) = (crate::support::client().await, thread_client(&shared().connect_string()).await);
     let error = soon(other.mutex(path).unwrap().acquire_timeout(Duration::ZERO)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.to_string().contains("/bounded-zero is held by another"), "{error}");
     let blocked = threads.mutex(path).unwrap();
-    let call = on_a_thread(move || blocked.acquire_timeout(Duration::ZERO).map(drop));
+    let call = on_a_thread(move || blocked.acquire_timeout(Duration::ZERO).wait().map(drop));
     assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Timeout);
     operator().wait_for_children(path, 1, SOON);
     soon(hold.release()).await.unwrap();
@@ -215,7 +214,7 @@ async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
     let proxy = Proxy::before(shared().server(0));
     let options = patient(&proxy.connect_string()).try_timeout(A_WHILE).unwrap();
     let client = Client::connect(options.clone()).await.unwrap();
-    let threads = soon(on_a_thread(move || blocking::Client::connect(options).unwrap())).await;
+    let threads = soon(on_a_thread(move || Client::connect(options).wait().unwrap())).await;
     let locks = |kind: &str| {
         let path = format!("/bounded-try-{kind}");
         [client.mutex(&path), client.write_lock(&path), client.semaphore(&path, 2), client.exclusive(&path)]
@@ -232,7 +231,7 @@ async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
         }
         let lock = threads.mutex("/bounded-try-threads").unwrap();
         let tried = on_a_thread(move || {
-            [lock.try_acquire().map(drop), lock.acquire_timeout(Duration::ZERO).map(drop)]
+            [lock.try_acquire().wait().map(drop), lock.acquire_timeout(Duration::ZERO).wait().map(drop)]
         });
         for error in soon(tried).await {
             assert_eq!(error.unwrap_err().kind(), ErrorKind::Unreachable);
@@ -261,8 +260,8 @@ async fn a_timeout_of_a_millisecond_is_kept() {
     for _ in 0..20 {
         times_out(&lock, Duration::from_millis(1)).await;
     }
-    let threads = blocking_client(&shared().connect_string()).await;
-    times_out_blocking(threads.mutex(path).unwrap(), Duration::from_millis(1)).await;
+    let threads = thread_client(&shared().connect_string()).await;
+    times_out_for_a_thread(threads.mutex(path).unwrap(), Duration::from_millis(1)).await;
     times_out(&lock, Duration::from_nanos(1)).await;
     operator().wait_for_children(path, 1, SOON);
     soon(hold.release()).await.unwrap();
@@ -273,7 +272,7 @@ async fn a_timeout_of_a_millisecond_is_kept() {
 async fn a_timeout_beyond_the_end_of_time_waits_for_ever() {
     let path = "/bounded-huge";
     let holder = client().await;
-    let threads = blocking_client(&shared().connect_string()).await;
+    let threads = thread_client(&shared().connect_string()).await;
     for timeout in
         [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(u64::MAX / 4), end_of_time()]
     {
@@ -281,7 +280,8 @@ async fn a_timeout_beyond_the_end_of_time_waits_for_ever() {
         let other = client().await;
         let (lock, blocked) = (other.mutex(path).unwrap(), threads.mutex(path).unwrap());
         let waits = tokio::spawn(async move { lock.acquire_timeout(timeout).await?.release().await });
-        let blocks = tokio::spawn(on_a_thread(move || blocked.acquire_timeout(timeout)?.release()));
+        let blocks =
+            tokio::spawn(on_a_thread(move || blocked.acquire_timeout(timeout).wait()?.release().wait()));
         operator().wait_for_children(path, 3, SOON);
         assert!(!waits.is_finished() && !blocks.is_finished());
         soon(hold.release()).await.unwrap();
@@ -328,7 +328,7 @@ async fn a_close_takes_a_second_at_most() {
         let (client, proxy) = proxied_client().await;
         let hold = soon(client.mutex("/bounded-close").unwrap().acquire()).await.unwrap();
         proxy.freeze(direction);
-        in_time(Duration::from_secs(1), client.close()).await;
+        in_time(Duration::from_secs(1), client.close()).await.unwrap();
         assert!(hold.valid_for().is_zero());
         proxy.thaw();
         // The session was closed after all, or has timed out: the lock is free for the next round.
@@ -345,7 +345,7 @@ async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does() {
     assert!(error.to_string().contains("accepts connections but opens no session"), "{error}");
     let blocked = hosts.clone();
     let call =
-        on_a_thread(move || blocking::Client::connect(options(&blocked).connect_timeout(A_WHILE)).map(drop));
+        on_a_thread(move || Client::connect(options(&blocked).connect_timeout(A_WHILE)).wait().map(drop));
     let error = in_time(A_WHILE, call).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
     // A network that drops everything: addresses reserved for documentation, where nobody answers.

@@ -1,14 +1,12 @@
 //! Connecting on first use, and other calls that run in the background.
 
 use crate::support::threads::{bell, done, result};
-use crate::support::{SOON, operator, options, says};
+use crate::support::{SOON, operator, options, says, soon};
 use ground::{Direction, Proxy, not_later, shared, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use zklock_core::blocking::Client;
-use zklock_core::face::Loss;
-use zklock_core::{ConnectionState, ErrorKind, LockSpec, LossReason, Owner, Wait};
+use zklock_core::{Client, ConnectionState, ErrorKind, Interrupt, LockSpec, LossReason, Owner, Wait};
 
 fn lazy(hosts: &str, patience: Duration) -> Client {
     Client::lazy(options(hosts).connect_timeout(patience))
@@ -27,13 +25,28 @@ fn nothing_is_done_before_a_call_needs_it() {
     assert_eq!((client.session_id(), client.connection_state()), (None, None));
     assert_eq!(proxy.session().len(), 0);
 
-    let hold = both.acquire_timeout(SOON).unwrap();
+    let hold = both.acquire_timeout(SOON).wait().unwrap();
     assert!(client.has_connected());
-    assert_eq!(observer.next(Some(SOON)).unwrap().unwrap().token, hold.token());
-    hold.release().unwrap();
-    assert!(!barrier.is_set().unwrap());
-    members.enter_timeout(SOON).unwrap().leave().unwrap();
+    assert_eq!(observer.next().wait_timeout(SOON).unwrap().unwrap().token, hold.token());
+    hold.release().wait().unwrap();
+    assert!(!barrier.is_set().wait().unwrap());
+    members.enter_timeout(SOON).wait().unwrap().leave().wait().unwrap();
     assert_eq!(proxy.session().len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_or_may_not_block_here_begins_nothing() {
+    let proxy = Proxy::before(shared().server(0));
+    let client = lazy(&proxy.connect_string(), SOON);
+    let lock = client.mutex("/lazy/refused").unwrap();
+    let elsewhere = lock.clone();
+    let blocks = tokio::task::spawn_blocking(move || elsewhere.acquire().wait().map(drop));
+    for refused in [lock.acquire().wait().map(drop), soon(blocks).await.unwrap()] {
+        says(&refused.unwrap_err(), ErrorKind::Deadlock, &["await the call"]);
+    }
+    drop(lock.acquire());
+    assert_eq!((client.has_connected(), proxy.connections()), (false, 0));
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
 }
 
 #[test]
@@ -61,26 +74,26 @@ fn a_wait_for_a_lock_connects_in_its_own_time() {
     let lock = client.mutex("/lazy/waits").unwrap();
     // An error that names this time came when it was over, and not with the connect timeout.
     let timeout = Duration::from_millis(100);
-    says(&lock.acquire_timeout(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+    says(&lock.acquire_timeout(timeout).wait().unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
     says(
-        &done(lock.acquire_call(Owner::once(), timeout)).unwrap_err(),
+        &done(lock.acquire_as(Owner::once(), timeout)).unwrap_err(),
         ErrorKind::Unreachable,
         &["check", "100ms"],
     );
 
     let (ring, ready) = bell();
-    let ticket = lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap();
+    let ticket = lock.acquire_as(Owner::once(), SOON).detach(ring).unwrap();
     let (never, _ready) = bell();
-    let cancelled = lock.acquire_call(Owner::once(), Wait::Forever).detach(never).unwrap();
+    let cancelled = lock.acquire_as(Owner::once(), Wait::Forever).detach(never).unwrap();
     cancelled.cancel();
     assert_eq!(cancelled.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
     proxy.refuse(false);
-    result(&ticket, &ready).unwrap().release().unwrap();
+    result(&ticket, &ready).unwrap().release().wait().unwrap();
     // A try connects as well, and is one try.
     let other = lazy(&shared().connect_string(), SOON).mutex("/lazy/waits").unwrap();
-    let hold = other.try_acquire().unwrap().unwrap();
-    assert!(lock.try_acquire().unwrap().is_none());
-    hold.release().unwrap();
+    let hold = other.try_acquire().wait().unwrap().unwrap();
+    assert!(lock.try_acquire().wait().unwrap().is_none());
+    hold.release().wait().unwrap();
 }
 
 #[test]
@@ -88,9 +101,9 @@ fn an_interrupt_ends_the_wait_for_a_connection() {
     let proxy = Proxy::before(shared().server(0));
     proxy.freeze(Direction::Both);
     let lock = lazy(&proxy.connect_string(), SOON).mutex("/lazy/interrupted").unwrap();
-    let interrupt = zklock_core::blocking::Interrupt::new();
+    let interrupt = Interrupt::new();
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| lock.acquire_within(Wait::Forever, Some(&interrupt)));
+        let waits = scope.spawn(|| lock.acquire_as(Owner::current(), Wait::Forever).wait_unless(&interrupt));
         assert!(until(SOON, || proxy.connections() > 0));
         interrupt.trigger();
         assert_eq!(waits.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
@@ -103,7 +116,7 @@ fn many_threads_that_need_it_at_once_connect_once() {
     let client = lazy(&proxy.connect_string(), SOON);
     std::thread::scope(|scope| {
         let connect = || {
-            client.connect_within(None).unwrap();
+            client.connect_within(None).wait().unwrap();
             client.session_id()
         };
         let threads: Vec<_> = (0..16).map(|_| scope.spawn(connect)).collect();
@@ -121,7 +134,7 @@ fn a_failure_is_told_to_all_who_waited_and_the_next_call_tries_again() {
     let client = lazy(&proxy.connect_string(), patience);
     let begun = Instant::now();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| client.connect_within(None))).collect();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| client.connect_within(None).wait())).collect();
         for thread in threads {
             says(&thread.join().unwrap().unwrap_err(), ErrorKind::Unreachable, &["300ms"]);
         }
@@ -129,7 +142,7 @@ fn a_failure_is_told_to_all_who_waited_and_the_next_call_tries_again() {
     // One after the other would take eight times as long.
     not_later(begun.elapsed(), patience * 6);
     proxy.refuse(false);
-    client.connect_within(None).unwrap();
+    client.connect_within(None).wait().unwrap();
 }
 
 #[test]
@@ -139,15 +152,15 @@ fn a_timeout_may_end_before_the_try_to_connect() {
     let client = lazy(&proxy.connect_string(), SOON);
     // An error that names this time came when it was over, and not with the connect timeout.
     let timeout = Duration::from_millis(100);
-    says(&client.connect_within(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+    says(&client.connect_within(timeout).wait().unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
     says(
-        &done(client.connect_call(timeout)).map(drop).unwrap_err(),
+        &done(client.connect_within(timeout)).map(drop).unwrap_err(),
         ErrorKind::Unreachable,
         &["check", "100ms"],
     );
     // The try goes on, and its success is for all who come then.
     proxy.refuse(false);
-    done(client.connect_call(None)).unwrap();
+    done(client.connect_within(None)).unwrap();
     assert!(client.has_connected());
 }
 
@@ -156,26 +169,26 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
     let hosts = shared().connect_string();
     let never = lazy(&hosts, SOON);
     let lock = never.mutex("/lazy/never").unwrap();
-    never.close().unwrap();
+    never.close().wait().unwrap();
     assert_eq!(never.connection_state(), Some(ConnectionState::Closed));
-    says(&never.connect_within(None).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
-    says(&lock.acquire().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
-    says(&done(lock.acquire_call(Owner::once(), SOON)).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
+    says(&never.connect_within(None).wait().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
+    says(&lock.acquire().wait().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
+    says(&done(lock.acquire_as(Owner::once(), SOON)).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
 
     let proxy = Proxy::before(shared().server(0));
     proxy.refuse(true);
     let meanwhile = lazy(&proxy.connect_string(), SOON);
     let (ring, ready) = bell();
-    let call = meanwhile.connect_call(None).detach(ring).unwrap();
-    done(meanwhile.close_call()).unwrap();
+    let call = meanwhile.connect_within(None).detach(ring).unwrap();
+    done(meanwhile.close()).unwrap();
     proxy.refuse(false);
     assert_eq!(result(&call, &ready).unwrap_err().kind(), ErrorKind::Closed);
     assert!(!meanwhile.has_connected());
 
     let client = lazy(&hosts, SOON);
-    let hold = client.mutex("/lazy/closed").unwrap().acquire().unwrap();
-    done(client.close_call()).unwrap();
-    assert_eq!(hold.loss().wait(Some(SOON), None).unwrap(), Some(LossReason::ClientClosed));
+    let hold = client.mutex("/lazy/closed").unwrap().acquire().wait().unwrap();
+    done(client.close()).unwrap();
+    assert_eq!(hold.lost().wait_timeout(SOON).unwrap(), Some(LossReason::ClientClosed));
     assert!(operator().children("/lazy/closed").is_empty());
 }
 
@@ -186,10 +199,10 @@ fn a_close_and_the_last_drop_end_the_connecting() {
         proxy.freeze(Direction::Both);
         let client = lazy(&proxy.connect_string(), SOON * 4);
         let (ring, _ready) = bell();
-        let call = client.connect_call(None).detach(ring).unwrap();
+        let call = client.connect_within(None).detach(ring).unwrap();
         assert!(until(SOON, || proxy.connections() > 0));
         if is_closed {
-            client.close().unwrap();
+            client.close().wait().unwrap();
         } else {
             drop((client, call));
         }
@@ -202,13 +215,13 @@ fn a_close_and_the_last_drop_end_the_connecting() {
 fn a_call_connects_though_its_client_is_dropped() {
     let hosts = shared().connect_string();
     let (ring, ready) = bell();
-    let limit = lazy(&hosts, SOON).set_limit_call("/lazy/dropped-limit".to_owned(), 1).detach(ring).unwrap();
+    let limit = lazy(&hosts, SOON).set_limit("/lazy/dropped-limit", 1).detach(ring).unwrap();
     result(&limit, &ready).unwrap();
     let (ring, ready) = bell();
     let lock = lazy(&hosts, SOON).mutex("/lazy/dropped").unwrap();
-    let call = lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap();
+    let call = lock.acquire_as(Owner::once(), SOON).detach(ring).unwrap();
     drop(lock);
-    result(&call, &ready).unwrap().release().unwrap();
+    result(&call, &ready).unwrap().release().wait().unwrap();
 }
 
 #[test]
@@ -217,17 +230,16 @@ fn calls_of_a_hold_go_on_by_themselves() {
     let path = "/lazy/calls";
     let lock = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
     let (owner, stranger) = (Owner::unique(), Owner::unique());
-    let hold = done(lock.acquire_call(owner, SOON)).unwrap();
-    assert!(lock.acquire_call(stranger, Wait::Once).at_once().is_none());
-    let inner = lock.acquire_call(owner, Wait::Once).at_once().unwrap().unwrap();
+    let hold = done(lock.acquire_as(owner, SOON)).unwrap();
+    assert!(lock.acquire_as(stranger, Wait::Once).at_once().is_none());
+    let inner = lock.acquire_as(owner, Wait::Once).at_once().unwrap().unwrap();
     assert_eq!(inner.token(), hold.token());
 
-    assert_eq!(done(hold.release_call(stranger)).unwrap_err().kind(), ErrorKind::NotOwner);
-    assert!(inner.release_call(owner).at_once().unwrap().is_ok(), "the outer hold goes on");
+    assert_eq!(done(hold.release_as(stranger)).unwrap_err().kind(), ErrorKind::NotOwner);
+    assert!(inner.release_as(owner).at_once().unwrap().is_ok(), "the outer hold goes on");
     let (ring, lost) = bell();
-    let come = |loss: Arc<Loss>| async move { Ok(Arc::unwrap_or_clone(loss).come().await) };
-    let loss = hold.loss().core().call(come).detach(ring).unwrap();
-    done(hold.release_call(owner)).unwrap();
+    let loss = hold.lost().detach(ring).unwrap();
+    done(hold.release_as(owner)).unwrap();
     assert_eq!(result(&loss, &lost).unwrap(), None);
     assert!(operator().children(path).is_empty());
 }
@@ -237,12 +249,12 @@ fn a_release_that_nobody_waits_for_is_done_all_the_same() {
     let proxy = Proxy::before(shared().server(0));
     let client = lazy(&proxy.connect_string(), SOON);
     let path = "/lazy/unawaited";
-    let hold = client.mutex(path).unwrap().acquire().unwrap();
+    let hold = client.mutex(path).unwrap().acquire().wait().unwrap();
     let rang = Arc::new(AtomicBool::new(false));
     let bell = rang.clone();
     // It cannot be done before its caller has gone.
     proxy.freeze(Direction::ToClient);
-    drop(hold.release_call(Owner::unique()).detach(move || bell.store(true, Ordering::Release)).unwrap());
+    drop(hold.release_as(Owner::unique()).detach(move || bell.store(true, Ordering::Release)).unwrap());
     proxy.thaw();
     operator().wait_for_children(path, 0, SOON);
     assert!(until(SOON, || client.stats().owed == 0));

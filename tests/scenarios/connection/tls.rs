@@ -97,8 +97,8 @@ async fn hand_over(hosts: &str, tls: Tls, path: &str) {
     assert!(second.token() > first.token() && second.state() == HoldState::Held);
     soon(second.release()).await.unwrap();
     settled(&other).await;
-    soon(client.close()).await;
-    soon(other.close()).await;
+    soon(client.close()).await.unwrap();
+    soon(other.close()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -122,7 +122,7 @@ async fn a_holder_is_told_of_its_loss_over_tls() {
 
     let hold = soon(lock.acquire()).await.unwrap();
     admin.delete(hold.node());
-    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
 
     // A connection that breaks is made again, with the same session.
     let hold = soon(lock.acquire()).await.unwrap();
@@ -188,8 +188,8 @@ async fn a_port_that_speaks_both_is_right_for_both() {
     let hosts = ensemble.connect_string();
     let secure = soon(Client::connect(options(&hosts).tls(known(&ensemble)))).await.unwrap();
     let plain = soon(Client::connect(options(&hosts))).await.unwrap();
-    soon(secure.close()).await;
-    soon(plain.close()).await;
+    soon(secure.close()).await.unwrap();
+    soon(plain.close()).await.unwrap();
     // A client that has no session there for another reason is not told that the port is wrong.
     is_told(options(&hosts).tls(anonymous(&ensemble)), &["refuses the TLS handshake"]).await;
 }

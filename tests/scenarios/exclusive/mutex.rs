@@ -70,7 +70,7 @@ async fn a_holder_that_is_cut_off_stops_before_the_next_begins() {
     let second = Arc::new(soon(next.mutex("/exclusive/cut-off").unwrap().acquire()).await.unwrap());
     assert!(register.enter(&second, 1));
     let told = soon(first.lost()).await;
-    assert_eq!(told, Some(LossReason::LeaseLapsed));
+    assert_eq!(told, Ok(Some(LossReason::LeaseLapsed)));
     proxy.thaw();
     // When it is back in touch, it opens the next session and queues. Its old hold stays lost.
     let third = acquire(&cut_off.mutex("/exclusive/cut-off").unwrap());

@@ -49,7 +49,7 @@ async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_a
     operator().delete(&format!("{chroot}{NODE}"));
     assert_eq!(soon(client.ensemble_id()).await.unwrap(), id);
     expire_session(&proxy);
-    soon(hold.lost()).await;
+    soon(hold.lost()).await.unwrap();
     assert_ne!(soon(client.ensemble_id()).await.unwrap(), id);
     assert_eq!(soon(hold.ensemble_id()).await.unwrap(), id);
 }
@@ -61,7 +61,7 @@ async fn a_lost_hold_is_not_given_the_identity_of_an_ensemble_that_came_after() 
     let client = client_in(&chroot, &proxy.connect_string()).await;
     let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
     expire_session(&proxy);
-    soon(hold.lost()).await;
+    soon(hold.lost()).await.unwrap();
     soon(client.ensemble_id()).await.unwrap();
     let error = soon(hold.ensemble_id()).await.unwrap_err();
     says(&error, ErrorKind::Lost(LossReason::SessionExpired), &["/a"]);

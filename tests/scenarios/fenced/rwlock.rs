@@ -27,10 +27,10 @@ async fn tokens_grow_over_both_sides_over_sessions_and_over_the_deletion_of_the_
         tokens.push(token);
         if round == 2 {
             expire_session(&proxy);
-            assert_eq!(soon(stale.lost()).await, Some(LossReason::SessionExpired));
+            assert_eq!(soon(stale.lost()).await, Ok(Some(LossReason::SessionExpired)));
         } else {
             operator.delete_tree(path);
-            assert_eq!(soon(stale.lost()).await, Some(LossReason::NodeDeleted));
+            assert_eq!(soon(stale.lost()).await, Ok(Some(LossReason::NodeDeleted)));
         }
     }
     tokens.push(granted(&write).await.0);

@@ -13,7 +13,7 @@ use zklock_core::{Hold, HoldState, LockSpec, Role};
 const A_MOMENT: Duration = Duration::from_millis(50);
 
 async fn is_told(hold: &Hold) -> bool {
-    tokio::time::timeout(A_MOMENT, hold.wanted()).await == Ok(true)
+    tokio::time::timeout(A_MOMENT, hold.wanted()).await == Ok(Ok(true))
 }
 
 /// An exclusive lock, the last, has no queue, so its holder cannot see who waits.
@@ -27,9 +27,9 @@ async fn of_every_kind() {
         let hold = held(&lock(&ours, &path)).await;
         assert!(!hold.is_wanted() && !is_told(&hold).await, "{kind}: nobody waits");
         let rival = acquire(&rival(&theirs, &path));
-        assert!(soon(hold.wanted()).await && hold.is_wanted(), "{kind}");
+        assert!(soon(hold.wanted()).await.unwrap() && hold.is_wanted(), "{kind}");
         soon(hold.release()).await.unwrap();
-        assert!(!hold.is_wanted() && !soon(hold.wanted()).await, "{kind}: it is over");
+        assert!(!hold.is_wanted() && !soon(hold.wanted()).await.unwrap(), "{kind}: it is over");
         soon(granted(rival).await.release()).await.unwrap();
     }
 }
@@ -45,7 +45,7 @@ async fn of_every_library() {
         // A later contender, whose name is the holder's except for the number.
         let name = hold.node().rsplit('/').next().unwrap();
         admin.create_mode(&format!("{path}/{}", &name[..name.len() - 10]), "", Mode::EphemeralSequential);
-        assert!(soon(hold.wanted()).await, "{dialect:?}, {role:?}");
+        assert!(soon(hold.wanted()).await.unwrap(), "{dialect:?}, {role:?}");
         soon(hold.release()).await.unwrap();
     }
 }
@@ -68,14 +68,14 @@ async fn of_every_kind_by_those_who_ask_in_its_node() {
         assert_eq!(asked[0].node, hold.node(), "{kind}");
         let shown = soon(make(&theirs, &path).contenders()).await.unwrap();
         assert_eq!(shown[0].identity, asked[0].identity, "{kind}: it keeps its name");
-        assert!(soon(hold.wanted()).await && hold.is_wanted(), "{kind}");
+        assert!(soon(hold.wanted()).await.unwrap() && hold.is_wanted(), "{kind}");
         assert_eq!(hold.state(), HoldState::Held, "{kind}: it is only asked");
         soon(hold.release()).await.unwrap();
 
         // It was asked before it asks.
         let hold = held(&lock).await;
         curator.set(hold.node(), "__REVOKE__");
-        assert!(soon(hold.wanted()).await, "{kind}");
+        assert!(soon(hold.wanted()).await.unwrap(), "{kind}");
         soon(hold.release()).await.unwrap();
 
         // Other data written to the node asks for nothing.
@@ -84,7 +84,7 @@ async fn of_every_kind_by_those_who_ask_in_its_node() {
         curator.set(hold.node(), "__REVOKE__ not");
         assert!(!is_told(&hold).await, "{kind}");
         curator.set(hold.node(), "__REVOKE__");
-        assert!(soon(hold.wanted()).await, "{kind}");
+        assert!(soon(hold.wanted()).await.unwrap(), "{kind}");
         soon(hold.release()).await.unwrap();
     }
 }
@@ -98,7 +98,7 @@ async fn all_who_hold_are_asked_and_nobody_who_waits() {
     let asked = soon(ours.write_lock(path).unwrap().request_release()).await.unwrap();
     assert_eq!(asked.iter().map(|it| it.token).collect::<Vec<_>>(), readers.each_ref().map(Hold::token));
     for reader in readers {
-        assert!(soon(reader.wanted()).await);
+        assert!(soon(reader.wanted()).await.unwrap());
         soon(reader.release()).await.unwrap();
     }
     let writer = granted(writer).await;

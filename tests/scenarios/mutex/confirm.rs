@@ -130,7 +130,7 @@ async fn what_races_with_the_end_of_the_client_is_done_or_told_of_the_loss() {
         let hold = acquire(&client.mutex("/confirm/close").unwrap()).await;
         let told = asks(&hold);
         in_the_middle(round);
-        client.close().await;
+        client.close().await.unwrap();
         let error = soon(told).await.unwrap();
         assert!(matches!(error.kind(), ErrorKind::Lost(_)), "round {round}: {error}");
     }

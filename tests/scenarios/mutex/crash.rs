@@ -7,7 +7,7 @@ use ground::{Direction, Proxy, not_later, shared, until};
 use rustix::process::Signal;
 use std::thread;
 use std::time::{Duration, Instant};
-use zklock_core::{HoldState, blocking};
+use zklock_core::{Client, HoldState};
 
 /// A child that has not run for this long was paused.
 const A_PAUSE: Duration = Duration::from_millis(300);
@@ -18,8 +18,8 @@ const A_PAUSE: Duration = Duration::from_millis(300);
 fn holder() {
     let Some((options, path)) = child::orders() else { return };
     say("begins");
-    let client = blocking::Client::connect(options).unwrap();
-    let hold = client.mutex(&path).unwrap().acquire().unwrap();
+    let client = Client::connect(options).wait().unwrap();
+    let hold = client.mutex(&path).unwrap().acquire().wait().unwrap();
     let (mut last, mut known) = (Instant::now(), HoldState::Held);
     say(format_args!("held {} {} {}", hold.token(), hold.node(), hold.valid_for().as_micros()));
     loop {

@@ -56,7 +56,7 @@ async fn many_holds_of_a_session_are_all_kept_alive() {
     for hold in &holds {
         assert!(hold.valid_for() > enough / 10, "{:?} {:?}", hold.state(), hold.valid_for());
     }
-    client.close().await;
+    client.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,7 +74,7 @@ async fn a_hold_that_fills_more_than_a_heartbeats_request_does_not_push_out_the_
         }
         tokio::time::sleep(enough / 40).await;
     }
-    client.close().await;
+    client.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,7 +100,7 @@ async fn an_evicted_node_costs_its_session_a_few_requests_and_a_deleted_director
             admin.delete(holds[*index].node());
         }
         for index in &evicted {
-            soon(holds[*index].lost()).await;
+            soon(holds[*index].lost()).await.unwrap();
         }
         let is_check =
             |message: &&ground::Message| message.kind == Kind::Multi && message.side == Side::Request;
@@ -114,7 +114,7 @@ async fn an_evicted_node_costs_its_session_a_few_requests_and_a_deleted_director
     }
     let kept = holds.iter().filter(|hold| !hold.valid_for().is_zero()).count();
     assert_eq!(kept, HOLDS / 2 - 4);
-    client.close().await;
+    client.close().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,5 +135,5 @@ async fn permits_that_do_not_fit_into_one_request_are_refused_and_the_most_that_
     tokio::time::sleep(enough).await;
     // A process that stands still for longer than the lease has lost it.
     or_once_more(!hold.valid_for().is_zero(), &format!("{:?}", hold.state()));
-    client.close().await;
+    client.close().await.unwrap();
 }

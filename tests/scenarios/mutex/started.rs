@@ -6,13 +6,12 @@ use ground::until;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use zklock_core::blocking::{Hold, Lock, Started};
 use zklock_core::face::call_later;
-use zklock_core::{ErrorKind, LockSpec, LossReason, Owner};
+use zklock_core::{ErrorKind, Hold, Lock, LockSpec, LossReason, Owner, Started};
 
 fn start(lock: &Lock) -> (Started<Hold>, Receiver<()>) {
     let (ring, ready) = bell();
-    (lock.acquire_call(Owner::once(), SOON).detach(ring).unwrap(), ready)
+    (lock.acquire_as(Owner::once(), SOON).detach(ring).unwrap(), ready)
 }
 
 #[test]
@@ -26,7 +25,7 @@ fn one_thread_waits_for_many_and_each_has_its_turn() {
         let hold = result(call, ready).unwrap();
         assert!(before < Some(hold.token()), "{before:?}, then {:?}", hold.token());
         before = Some(hold.token());
-        let released = std::thread::spawn(move || hold.release());
+        let released = std::thread::spawn(move || hold.release().wait());
         released.join().unwrap().unwrap();
         assert_eq!(call.fetch().unwrap().unwrap_err().kind(), ErrorKind::NotHeld);
     }
@@ -37,7 +36,7 @@ fn one_thread_waits_for_many_and_each_has_its_turn() {
 fn a_call_that_is_cancelled_or_dropped_leaves_no_node() {
     let (client, other, operator) = (client(), client(), operator());
     let path = "/calls/dropped";
-    let hold = other.mutex(path).unwrap().acquire().unwrap();
+    let hold = other.mutex(path).unwrap().acquire().wait().unwrap();
     let lock = client.mutex(path).unwrap();
     let (cancelled, never) = start(&lock);
     operator.wait_for_children(path, 2, SOON);
@@ -49,7 +48,7 @@ fn a_call_that_is_cancelled_or_dropped_leaves_no_node() {
     operator.wait_for_children(path, 2, SOON);
     drop(dropped);
     assert_left(&client, &operator, path, 1);
-    hold.release().unwrap();
+    hold.release().wait().unwrap();
     assert!(never.try_recv().is_err());
 
     let (unfetched, ready) = start(&lock);
@@ -75,7 +74,7 @@ fn a_grant_that_is_lost_before_it_is_fetched_is_not_delivered() {
 fn a_loss_is_told_to_those_who_still_watch() {
     let (client, operator) = (client(), operator());
     let lock = client.lock(&LockSpec::mutex("/calls/loss").unwrap().reentrant(true)).unwrap();
-    let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
+    let (outer, inner) = (lock.acquire().wait().unwrap(), lock.acquire().wait().unwrap());
     let (sender, told) = channel();
     let watch = |hold: &Hold, name| {
         let sender = sender.clone();
@@ -84,7 +83,7 @@ fn a_loss_is_told_to_those_who_still_watch() {
     };
     let _watches = [watch(&outer, "outer"), watch(&inner, "released")];
     drop(watch(&outer, "dropped"));
-    inner.release().unwrap();
+    inner.release().wait().unwrap();
     operator.delete(outer.node());
     assert_eq!(told.recv_timeout(SOON).unwrap(), ("outer", LossReason::NodeDeleted));
     // A callback that comes too late is called at once. By then the others would have been called.
@@ -97,7 +96,7 @@ fn a_loss_is_told_to_those_who_still_watch() {
 fn wait_lost(hold: &Arc<Hold>) -> Receiver<Option<LossReason>> {
     let (sender, told) = channel();
     let waiting = hold.clone();
-    std::thread::spawn(move || sender.send(waiting.loss().wait(None, None).unwrap()).unwrap());
+    std::thread::spawn(move || sender.send(waiting.lost().wait().unwrap()).unwrap());
     assert_eq!(told.recv_timeout(Duration::from_millis(20)), Err(RecvTimeoutError::Timeout));
     told
 }
@@ -106,20 +105,20 @@ fn wait_lost(hold: &Arc<Hold>) -> Receiver<Option<LossReason>> {
 fn a_wait_for_a_loss_ends_when_its_own_hold_is_released() {
     let client = client();
     let lock = client.lock(&LockSpec::mutex("/calls/inner").unwrap().reentrant(true)).unwrap();
-    let (outer, inner) = (lock.acquire().unwrap(), Arc::new(lock.acquire().unwrap()));
+    let (outer, inner) = (lock.acquire().wait().unwrap(), Arc::new(lock.acquire().wait().unwrap()));
     let told = wait_lost(&inner);
-    inner.release().unwrap();
+    inner.release().wait().unwrap();
     assert_eq!(told.recv_timeout(SOON).unwrap(), None);
-    outer.confirm().unwrap();
+    outer.confirm().wait().unwrap();
 }
 
 #[test]
 fn a_hold_is_let_go_even_if_somebody_waits_with_it() {
     let (client, other) = (client(), client());
-    let hold = Arc::new(client.mutex("/calls/let-go").unwrap().acquire().unwrap());
+    let hold = Arc::new(client.mutex("/calls/let-go").unwrap().acquire().wait().unwrap());
     let told = wait_lost(&hold);
     hold.let_go();
     assert_eq!(told.recv_timeout(SOON).unwrap(), None);
-    other.mutex("/calls/let-go").unwrap().acquire_timeout(SOON).unwrap().release().unwrap();
-    assert_eq!(hold.release().unwrap_err().kind(), ErrorKind::NotHeld);
+    other.mutex("/calls/let-go").unwrap().acquire_timeout(SOON).wait().unwrap().release().wait().unwrap();
+    assert_eq!(hold.release().wait().unwrap_err().kind(), ErrorKind::NotHeld);
 }

@@ -7,8 +7,7 @@ use ground::wire::Admin;
 use ground::{Ensemble, or_once_more, until};
 use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
-use zklock_core::blocking::{Client, Interrupt};
-use zklock_core::{ErrorKind, Hold, LockSpec, Owner, Wait};
+use zklock_core::{Client, ErrorKind, Hold, Interrupt, LockSpec, Owner, Wait};
 
 /// How long a child waits: long enough for its node to be created.
 const WAITS: Duration = Duration::from_secs(2);
@@ -25,11 +24,11 @@ struct Way {
     left: &'static [(&'static str, usize)],
 }
 
-const MUTEX: Way = Way { name: "blocking", held: |path| vec![mutex(path, "")], left: &[("", 1)] };
+const MUTEX: Way = Way { name: "thread", held: |path| vec![mutex(path, "")], left: &[("", 1)] };
 
 const WAYS: &[Way] = &[
     MUTEX,
-    Way { name: "async", ..MUTEX },
+    Way { name: "task", ..MUTEX },
     Way { name: "ticket", ..MUTEX },
     Way { name: "try", ..MUTEX },
     Way { name: "zero", ..MUTEX },
@@ -61,15 +60,15 @@ fn permits(path: &str) -> LockSpec {
 fn fails_and_dies() {
     let Some((options, path)) = child::orders() else { return };
     let way = std::env::var(WAY).unwrap();
-    let client = Client::connect(options.clone()).unwrap();
+    let client = Client::connect(options.clone()).wait().unwrap();
     let lock = |spec: LockSpec| client.lock(&spec).unwrap();
     let both = || [mutex(&path, "/a"), mutex(&path, "/b")];
-    let times_out = |spec: LockSpec| lock(spec).acquire_timeout(WAITS).map(drop).unwrap_err().kind();
+    let times_out = |spec: LockSpec| lock(spec).acquire_timeout(WAITS).wait().map(drop).unwrap_err().kind();
     let kind = match &*way {
-        "async" => {
+        "task" => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
-                let client = zklock_core::Client::connect(options).await.unwrap();
+                let client = Client::connect(options).await.unwrap();
                 let acquired = client.mutex(&path).unwrap().acquire_timeout(WAITS).await;
                 let kind = acquired.map(drop).unwrap_err().kind();
                 dies(kind);
@@ -79,28 +78,32 @@ fn fails_and_dies() {
         "ticket" => {
             let (sender, ready) = std::sync::mpsc::channel();
             let rings = move || sender.send(()).unwrap_or_default();
-            let ticket = lock(mutex(&path, "")).acquire_call(Owner::once(), WAITS).detach(rings).unwrap();
+            let ticket = lock(mutex(&path, "")).acquire_as(Owner::once(), WAITS).detach(rings).unwrap();
             ready.recv().unwrap();
             ticket.fetch().unwrap().map(drop).unwrap_err().kind()
         }
         "try" => {
-            assert!(lock(mutex(&path, "")).try_acquire().unwrap().is_none());
+            assert!(lock(mutex(&path, "")).try_acquire().wait().unwrap().is_none());
             ErrorKind::Timeout
         }
-        "zero" => lock(mutex(&path, "")).acquire_timeout(Duration::ZERO).map(drop).unwrap_err().kind(),
+        "zero" => lock(mutex(&path, "")).acquire_timeout(Duration::ZERO).wait().map(drop).unwrap_err().kind(),
         "interrupt" => {
             let (lock, interrupt) = (lock(mutex(&path, "")), Interrupt::new());
             let (queue, ends) = (lock.clone(), interrupt.clone());
             std::thread::spawn(move || {
-                while queue.contenders().unwrap().len() < 2 {}
+                while queue.contenders().wait().unwrap().len() < 2 {}
                 ends.trigger();
             });
-            lock.acquire_within(Wait::Forever, Some(&interrupt)).map(drop).unwrap_err().kind()
+            lock.acquire_as(Owner::current(), Wait::Forever)
+                .wait_unless(&interrupt)
+                .map(drop)
+                .unwrap_err()
+                .kind()
         }
         "two callers" => {
             let (first, second) = (lock(mutex(&path, "")), lock(mutex(&path, "")));
-            let first = std::thread::spawn(move || first.acquire_timeout(WAITS / 2).map(drop));
-            let failed = second.acquire_timeout(WAITS).map(drop);
+            let first = std::thread::spawn(move || first.acquire_timeout(WAITS / 2).wait().map(drop));
+            let failed = second.acquire_timeout(WAITS).wait().map(drop);
             assert_eq!(first.join().unwrap().unwrap_err().kind(), ErrorKind::Timeout);
             failed.unwrap_err().kind()
         }
@@ -111,7 +114,7 @@ fn fails_and_dies() {
         "any" => times_out(LockSpec::any(both()).unwrap()),
         "member" => {
             let barrier = client.double_barrier(&path, 2).unwrap();
-            barrier.enter_timeout(WAITS).map(drop).unwrap_err().kind()
+            barrier.enter_timeout(WAITS).wait().map(drop).unwrap_err().kind()
         }
         _ => MUTEX.name.eq(&way).then(|| times_out(mutex(&path, ""))).unwrap(),
     };

@@ -104,7 +104,7 @@ async fn a_close_frees_what_is_held_and_ends_what_waits() {
     let local = acquire(&client.mutex("/left-close-hold").unwrap());
     admin.wait_for_children("/left-close-wait", 2, SOON);
     admin.wait_for_children("/left-close-hold", 2, SOON);
-    soon(client.close()).await;
+    soon(client.close()).await.unwrap();
     assert_eq!(admin.children("/left-close-hold"), NONE);
     assert_eq!(admin.children("/left-close-wait").len(), 1);
     for call in [wait, local] {
@@ -130,8 +130,8 @@ async fn a_second_close_waits_as_the_first_does() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!first.is_finished() && !second.is_finished(), "the node is still there");
     gate.open();
-    soon(first).await.unwrap();
-    soon(second).await.unwrap();
+    soon(first).await.unwrap().unwrap();
+    soon(second).await.unwrap().unwrap();
     assert_eq!(operator().children(path), NONE);
     drop(hold);
 }

@@ -91,7 +91,7 @@ async fn an_inner_section_is_not_entered_when_the_outer_hold_is_lost() {
     let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
     operator.delete(outer.node());
     let lost = ErrorKind::Lost(LossReason::NodeDeleted);
-    assert_eq!(soon(outer.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(outer.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     assert_eq!(soon(lock.acquire()).await.unwrap_err().kind(), lost);
     assert_eq!(soon(lock.acquire_timeout(SESSION)).await.unwrap_err().kind(), lost);
     assert_eq!(soon(lock.try_acquire()).await.unwrap_err().kind(), lost);

@@ -136,7 +136,7 @@ async fn a_writer_that_is_lost_meanwhile_does_not_become_a_reader() {
     downgrade.go();
     let error = soon(downgrade.call).await.unwrap().unwrap_err();
     says(&error, ErrorKind::Lost(LossReason::NodeDeleted), &[path, "write side"]);
-    assert_eq!(soon(downgrade.write.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(downgrade.write.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     settled(&client).await;
     operator.wait_for_children(path, 0, SOON);
 
@@ -160,13 +160,13 @@ async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round()
     let (client, operator, path) = (client().await, operator(), "/rwlock/downgrade-outlives");
     let (write, read) = (writes(&client, path).await, reads(&client, path).await);
     operator.delete(write.node());
-    assert_eq!(soon(write.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(write.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     confirmed(&read).await;
     soon(read.release()).await.unwrap();
 
     let (write, read) = (writes(&client, path).await, reads(&client, path).await);
     operator.delete(read.node());
-    assert_eq!(soon(read.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(read.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     confirmed(&write).await;
     soon(write.release()).await.unwrap();
 }
@@ -175,15 +175,16 @@ async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round()
 fn a_thread_becomes_a_reader_too() {
     let (client, path) = (crate::support::threads::client(), "/rwlock/downgrade-thread");
     let reentrant = LockSpec::write_lock(path).unwrap().reentrant(true);
-    let write = client.lock(&reentrant).unwrap().acquire_timeout(SOON).unwrap();
-    let read = client.read_lock(path).unwrap().acquire_timeout(SOON).unwrap();
-    write.release().unwrap();
+    let write = client.lock(&reentrant).unwrap().acquire_timeout(SOON).wait().unwrap();
+    let read = client.read_lock(path).unwrap().acquire_timeout(SOON).wait().unwrap();
+    write.release().wait().unwrap();
     let lock = client.write_lock(path).unwrap();
-    let next = std::thread::spawn(move || lock.acquire_timeout(SOON).unwrap().release().unwrap());
+    let next =
+        std::thread::spawn(move || lock.acquire_timeout(SOON).wait().unwrap().release().wait().unwrap());
     operator().wait_for_children(path, 2, SOON);
     let other = client.read_lock(path).unwrap();
-    let joined = std::thread::spawn(move || other.try_acquire().unwrap().is_some()).join().unwrap();
+    let joined = std::thread::spawn(move || other.try_acquire().wait().unwrap().is_some()).join().unwrap();
     assert!(!joined, "it came after a writer that waits");
-    read.release().unwrap();
+    read.release().wait().unwrap();
     next.join().unwrap();
 }

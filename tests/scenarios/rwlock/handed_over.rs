@@ -65,18 +65,18 @@ fn so_does_a_thread() {
     let (client, path) = (crate::support::threads::client(), "/rwlock/handed-over-thread");
     let (write, read) = (client.write_lock(path).unwrap(), client.read_lock(path).unwrap());
     let (stop, stopped) = mpsc::channel::<()>();
-    let hold = write.acquire_timeout(SOON).unwrap();
+    let hold = write.acquire_timeout(SOON).wait().unwrap();
     let writes = std::thread::spawn(move || {
         stopped.recv().unwrap();
         let was_held = !hold.valid_for().is_zero();
-        hold.release().unwrap();
+        hold.release().wait().unwrap();
         was_held
     });
-    assert!(read.try_acquire().unwrap().is_none(), "a reader beside a writer");
-    let late = read.acquire_timeout(A_WHILE).unwrap_err();
+    assert!(read.try_acquire().wait().unwrap().is_none(), "a reader beside a writer");
+    let late = read.acquire_timeout(A_WHILE).wait().unwrap_err();
     says(&late, ErrorKind::Timeout, &[path, "itself"]);
     stop.send(()).unwrap();
-    read.acquire_timeout(SOON).unwrap().release().unwrap();
+    read.acquire_timeout(SOON).wait().unwrap().release().wait().unwrap();
     assert!(writes.join().unwrap(), "it was lost");
 }
 

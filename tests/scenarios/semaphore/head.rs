@@ -81,7 +81,7 @@ async fn the_permits_of_a_session_that_ends_come_back() {
     assert!(!waiter.task.is_finished());
     expire_session(&proxy);
     let (hold, _client) = waiter.granted().await;
-    assert_eq!(soon(lost.lost()).await, Some(LossReason::SessionExpired));
+    assert_eq!(soon(lost.lost()).await, Ok(Some(LossReason::SessionExpired)));
     has(&operator, path, 0, 3);
     assert!(soon(semaphore(&alive, path, 3, 1).try_acquire()).await.unwrap().is_none());
     soon(hold.release()).await.unwrap();

@@ -118,7 +118,7 @@ async fn a_limit_is_written_whole_or_not_at_all_and_its_node_is_made() {
     let error = soon(hasty.set_limit("/limits/a/b/c", 1)).await.unwrap_err();
     says(&error, ErrorKind::Unreachable, &["/limits/a/b/c"]);
     proxy.thaw();
-    hasty.close().await;
+    hasty.close().await.unwrap();
     let error = soon(hasty.set_limit("/limits/a/b/c", 1)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
 }

@@ -81,7 +81,7 @@ async fn a_release_does_not_believe_it() {
         near.cut();
         far.refuse(false);
         let told = async {
-            while client.connection_state() != ConnectionState::SessionLost {
+            while client.connection_state() != Some(ConnectionState::SessionLost) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };

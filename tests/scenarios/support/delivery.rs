@@ -176,7 +176,7 @@ async fn delivered_after(kind: &LockKind, stall: Duration, patience: Option<Dura
         soon(hold.release()).await.unwrap();
     }
     assert!(client.stats().grants <= 2);
-    client.close().await;
+    client.close().await.unwrap();
     kind.is_gone(&operator(), &path);
     is_delivered
 }

@@ -72,12 +72,12 @@ pub(crate) async fn told_within(kind: &LockKind, outer: Option<fn(&Client, &str)
     let (awaited, woken) = soon(waiter).await.unwrap();
     let (polled, woken) = (polled.saturating_duration_since(struck), woken.saturating_duration_since(struck));
     println!("{path}: told after {polled:?} by polling, {woken:?} by waiting, noise {:?}", noise.worst());
-    assert_eq!((reason, awaited), (blow.reason(), Some(blow.reason())));
+    assert_eq!((reason, awaited), (blow.reason(), Ok(Some(blow.reason()))));
     let bound = HEARTBEAT + noise.allowance();
     not_later(polled.max(woken), bound);
 
     // The loss is final: every further call reports it at once, and so does the release.
-    assert_eq!(soon(hold.lost()).await, Some(blow.reason()));
+    assert_eq!(soon(hold.lost()).await, Ok(Some(blow.reason())));
     assert_eq!(soon(hold.confirm()).await.unwrap_err().kind(), ErrorKind::Lost(blow.reason()));
     observer.finish();
     assert_eq!(soon(hold.release()).await.unwrap_err().kind(), ErrorKind::Lost(blow.reason()));

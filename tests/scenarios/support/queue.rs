@@ -77,7 +77,7 @@ pub(crate) fn nodes(operator: &Admin, directory: &str) -> Vec<String> {
 
 /// Waits until the hold is reported as lost, within a heartbeat of `since`.
 pub(crate) async fn told(hold: &Hold, client: &Client, since: Instant, noise: &Noise) -> LossReason {
-    let reason = soon(hold.lost()).await.expect("it is lost, and not released");
+    let reason = soon(hold.lost()).await.unwrap().expect("it is lost, and not released");
     let heartbeat = client.session_timeout().expect("a session") / 10;
     let took = since.elapsed();
     not_later(took, heartbeat + noise.allowance());

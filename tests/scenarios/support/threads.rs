@@ -4,12 +4,11 @@ use crate::support::{SOON, on_the_shared_server};
 use ground::until;
 use ground::wire::Admin;
 use std::sync::mpsc::{Receiver, channel};
-use zklock_core::Error;
-use zklock_core::blocking::{Call, Client, Started};
+use zklock_core::{Call, Client, Error, Started};
 
 /// A client of the shared server, as [`crate::support::client`].
 pub(crate) fn client() -> Client {
-    Client::connect(on_the_shared_server()).unwrap()
+    Client::connect(on_the_shared_server()).wait().unwrap()
 }
 
 /// A function for a call to say that it is ready, and where that is heard.

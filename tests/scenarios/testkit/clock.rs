@@ -31,7 +31,7 @@ async fn a_frozen_holder_believes_in_its_lease_when_the_next_has_the_lock_with_a
 
     // Once it is connected again, it learns of the loss, and ZooKeeper itself refuses a guarded write.
     server.thaw();
-    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::SessionExpired)));
     let refused = soon(hold.guarded().create("/late", b"").commit()).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Lost(LossReason::SessionExpired), "{refused}");
     assert_eq!(server.children("/late"), None);

@@ -69,7 +69,7 @@ async fn who_is_not_taken_back_has_lost_the_hold() {
     let former = server.owner(hold.node()).unwrap();
     server.cut();
     // The client gets another session, which does not own the node.
-    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::SessionExpired)));
     assert_eq!(hold.valid_for(), Duration::ZERO);
     let next = acquire(&lock);
     queue_of(&server, "/a", 2);

@@ -72,7 +72,7 @@ async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
     assert!(until(SOON, || proxy.messages().iter().filter(is_watched).count() == HOLDS));
     settle(&proxy);
     proxy.record();
-    client.close().await;
+    client.close().await.unwrap();
     let record = proxy.take_record();
     assert_eq!(requests(&record, Kind::Close).count(), 1);
     let other = |message: &&Message| !matches!(message.kind, Kind::Close | Kind::Ping | Kind::Multi);
@@ -92,14 +92,14 @@ async fn a_hold_that_is_watched_is_asked_in_its_node_and_goes_on() {
         operator.set(hold.node(), "__REVOKE__");
     }
     for hold in &holds {
-        assert!(soon(hold.wanted()).await);
+        assert!(soon(hold.wanted()).await.unwrap());
     }
     settle(&proxy);
     assert!(holds.iter().all(|hold| hold.state() == HoldState::Held && !hold.valid_for().is_zero()));
     assert_eq!(client.stats().losses, 0);
     // They are watched again.
     operator.delete(holds[0].node());
-    assert_eq!(soon(holds[0].lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(holds[0].lost()).await, Ok(Some(LossReason::NodeDeleted)));
     for hold in &holds[1..] {
         soon(hold.release()).await.unwrap();
     }
@@ -140,7 +140,7 @@ async fn what_no_server_tells_is_found_out_in_turn() {
     let (kept, lost) = holds.split_at(holds.len() / 2);
     let withheld: Vec<_> = lost.iter().map(withheld).collect();
     for hold in lost {
-        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+        assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
     }
     assert!(withheld.iter().any(ground::Hook::fired), "some are watched");
     assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());

@@ -29,13 +29,13 @@ async fn a_closed_client_tells_its_holders_and_a_release_is_no_loss() {
     let (client, _proxy) = proxied_client().await;
     let hold = soon(client.mutex("/told-release").unwrap().acquire()).await.unwrap();
     let (lost, released) = soon(async { tokio::join!(hold.lost(), hold.release()) }).await;
-    assert_eq!((lost, released, hold.state()), (None, Ok(()), HoldState::Released));
+    assert_eq!((lost, released, hold.state()), (Ok(None), Ok(()), HoldState::Released));
 
     let hold = soon(client.mutex("/told-close").unwrap().acquire()).await.unwrap();
     let noise = Noise::measured();
     let start = Instant::now();
-    let (lost, ()) = soon(async { tokio::join!(hold.lost(), client.close()) }).await;
-    assert_eq!(lost, Some(LossReason::ClientClosed));
+    let (lost, closed) = soon(async { tokio::join!(hold.lost(), client.close()) }).await;
+    assert_eq!((lost, closed), (Ok(Some(LossReason::ClientClosed)), Ok(())));
     assert_eq!(hold.state(), HoldState::Lost(LossReason::ClientClosed));
     not_later(start.elapsed(), Duration::from_secs(1) + noise.allowance());
     assert!(until(SOON, || client.stats().losses == 1), "{:?}", client.stats());
@@ -61,7 +61,7 @@ async fn cut_off(path: &str, cut: impl FnOnce(&Proxy), mend: impl FnOnce(&Proxy)
     println!("lapsed after {:?}, told {:?} later, noise {:?}", lapsed - start, told - lapsed, noise.worst());
     not_later(told - lapsed, HEARTBEAT + noise.allowance());
     assert_eq!(reason, LossReason::LeaseLapsed);
-    assert_eq!(soon(hold.lost()).await, Some(LossReason::LeaseLapsed));
+    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::LeaseLapsed)));
     assert!(operator.stat(hold.node()).is_some(), "the session is alive still: the case that this is about");
 
     mend(&proxy);

@@ -38,7 +38,7 @@ async fn of_readers_together_only_the_one_whose_node_was_deleted_is_told() {
     }
     let other = soon(client().await.read_lock(path).unwrap().acquire()).await.unwrap();
     operator.delete(holds[1].node());
-    assert_eq!(soon(holds[1].lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(holds[1].lost()).await, Ok(Some(LossReason::NodeDeleted)));
     for hold in [&holds[0], &holds[2], &other] {
         confirmed(hold).await;
         assert_eq!(hold.state(), HoldState::Held);

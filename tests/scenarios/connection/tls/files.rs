@@ -94,7 +94,7 @@ async fn renewed_certificates_are_used_for_the_next_connection_and_no_others() {
     assert_eq!((hold.state(), client.session_id()), (HoldState::Held, session));
     assert_eq!(client.stats().sessions, 1);
     soon(hold.release()).await.unwrap();
-    soon(client.close()).await;
+    soon(client.close()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -134,7 +134,7 @@ async fn uses_its_environment() {
     let options = options(&hosts).tls(tls).credentials(Credentials::from_env(PASSWORD).unwrap());
     let client = soon(Client::connect(options.clone().access(Access::CreatorAll))).await.unwrap();
     soon(soon(client.mutex("/tls-environment").unwrap().acquire()).await.unwrap().release()).await.unwrap();
-    soon(client.close()).await;
+    soon(client.close()).await.unwrap();
 
     // The file with the system's authorities is read again, like any other.
     fs::rename(stranger, &authority).unwrap();

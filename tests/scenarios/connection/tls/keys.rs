@@ -27,7 +27,7 @@ async fn a_key_opens_with_its_pass_phrase() {
         let both = certificate.clone() + &key;
         let tls = anonymous(strict()).pass_phrase(pass_phrase()).identity(&both, &both).unwrap();
         let client = soon(Client::connect(options(&hosts).tls(tls.clone()))).await.unwrap();
-        soon(client.close()).await;
+        soon(client.close()).await.unwrap();
         assert!(!format!("{tls:?} {:?}", pass_phrase()).contains("s3cret"));
 
         let wrong = PassPhrase::new("n0t-this-one").unwrap();
@@ -50,7 +50,7 @@ async fn a_pass_phrase_may_be_in_a_file_which_is_read_anew() {
     let tls = tls.identity_from_files(files.client(), &key).unwrap();
     let options = options(&strict().tls_connect_string()).tls(tls);
     let client = soon(Client::connect(options.clone())).await.unwrap();
-    soon(client.close()).await;
+    soon(client.close()).await.unwrap();
 
     write(&file, "n0t-this-one\n").unwrap();
     let error = soon(Client::connect(options)).await.map(drop).unwrap_err();

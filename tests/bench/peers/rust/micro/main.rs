@@ -6,7 +6,7 @@
 use criterion::Criterion;
 use std::hint::black_box;
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions, Hold, LockSpec, blocking};
+use zklock_core::{Client, ClientOptions, Hold, LockSpec};
 use zklock_machine::Moment;
 use zklock_machine::claim::Claim;
 use zklock_machine::contender::Contender;
@@ -144,26 +144,26 @@ fn tasks(criterion: &mut Criterion, hosts: &str) {
             });
         });
     }
-    runtime.block_on(client.close());
+    runtime.block_on(client.close()).expect("closed");
 }
 
 fn threads(criterion: &mut Criterion, hosts: &str) {
-    let client = blocking::Client::connect(options(hosts)).expect("a client");
+    let client = Client::connect(options(hosts)).wait().expect("a client");
     for (name, spec) in [("lingering", lingering()), ("reentrant", reentrant())] {
         let lock = client.lock(&spec).expect("a lock");
-        let outer = lock.acquire().expect("a hold");
+        let outer = lock.acquire().wait().expect("a hold");
         if name == "lingering" {
-            outer.release().expect("released");
+            outer.release().wait().expect("released");
         }
         criterion.bench_function(&format!("thread: {name} acquire and release"), |bencher| {
-            bencher.iter(|| lock.acquire().expect("a hold").release().expect("released"));
+            bencher.iter(|| lock.acquire().wait().expect("a hold").release().wait().expect("released"));
         });
     }
-    let hold = client.lock(&plain()).expect("a lock").acquire().expect("a hold");
+    let hold = client.lock(&plain()).expect("a lock").acquire().wait().expect("a hold");
     criterion.bench_function("thread: valid_for", |bencher| bencher.iter(|| hold.valid_for()));
     criterion.bench_function("thread: ensure", |bencher| {
         bencher.iter(|| hold.ensure(black_box(NEEDS)).expect("held"));
     });
-    hold.release().expect("released");
-    client.close().expect("closed");
+    hold.release().wait().expect("released");
+    client.close().wait().expect("closed");
 }
