@@ -24,10 +24,7 @@ const APART: [&str; 6] = ["adapter", "hunt", "main", "mutants", "seeds", "switch
 
 /// The machine's modules that can have a seed, and the modules that must be compiled with each.
 const MODULES: [(&str, &[&str]); 15] = [
-    (
-        "name",
-        &["name", "layout", "claim", "queue", "drive", "flow", "contender", "single", "callers"],
-    ),
+    ("name", &["name", "layout", "claim", "queue", "drive", "flow", "contender", "single", "callers"]),
     ("layout", &["layout", "claim", "queue", "flow", "contender", "callers"]),
     ("claim", &["claim", "queue", "flow", "contender", "callers"]),
     ("queue", &["queue", "flow", "contender"]),

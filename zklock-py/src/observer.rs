@@ -106,7 +106,10 @@ impl Call for Next {
     type Started = Looking;
 
     fn wait(self) -> Result<Option<QueuedContender>, Error> {
-        self.inner.core.next().within(Wait::at_most(self.timeout)).wait()
+        let next = self.inner.core.next().within(Wait::at_most(self.timeout)).wait();
+        next.map_err(
+            |error| if error.kind() == ErrorKind::Timeout { nothing_changed(self.timeout) } else { error },
+        )
     }
 
     fn detach(self, waker: &Arc<Waker>) -> Result<Looking, Error> {
@@ -115,6 +118,10 @@ impl Call for Next {
         let look = Some(inner.look(waker)?);
         Ok(Looking { inner, look, timeout, deadline })
     }
+}
+
+fn nothing_changed(timeout: Option<Duration>) -> Error {
+    Error::new(ErrorKind::Timeout, format!("nothing changed within {:?}", timeout.unwrap_or_default()))
 }
 
 impl Started for Looking {
@@ -127,10 +134,7 @@ impl Started for Looking {
             return Some(result);
         }
         let is_late = self.deadline.is_some_and(|deadline| deadline <= Instant::now());
-        is_late.then(|| {
-            let message = format!("nothing changed within {:?}", self.timeout.unwrap_or_default());
-            Err(Error::new(ErrorKind::Timeout, message))
-        })
+        is_late.then(|| Err(nothing_changed(self.timeout)))
     }
 
     fn due(&self) -> Option<Instant> {

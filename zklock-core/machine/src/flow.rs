@@ -145,7 +145,6 @@ macro_rules! steps {
 /// Writes what every attempt does as a [`Machine`](crate::drive::Machine). These steps are a part of cleaning up.
 macro_rules! frame {
     ($cleaning:pat) => {
-
         fn is_gone(&self) -> bool {
             self.flow.state == State::Gone
         }

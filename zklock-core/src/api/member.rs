@@ -19,7 +19,7 @@ use std::time::Duration;
 /// let member = client.double_barrier("/barriers/round", 3)?.enter().await?;
 /// tokio::select! {
 ///     () = do_our_share() => member.leave().await?,
-///     reason = member.lost() => println!("the others go on without us: {reason}"),
+///     Ok(reason) = member.lost() => println!("the others go on without us: {reason}"),
 /// }
 /// # Ok(())
 /// # }
@@ -90,8 +90,9 @@ impl Member {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(member: &zklock_core::Member) {
-    /// println!("stop: {}", member.lost().await);
+    /// # async fn example(member: &zklock_core::Member) -> Result<(), zklock_core::Error> {
+    /// println!("stop: {}", member.lost().await?);
+    /// # Ok(())
     /// # }
     /// ```
     pub fn lost(&self) -> Call<LossReason> {

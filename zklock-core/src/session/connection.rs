@@ -57,13 +57,14 @@ impl fmt::Display for ConnectionState {
 /// ```no_run
 /// use zklock_core::ConnectionState;
 ///
-/// # async fn example(client: &zklock_core::Client) {
-/// let mut connection = client.connection();
+/// # async fn example(client: &zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let mut connection = client.connection()?;
 /// while let Some(state) = connection.next().await {
 ///     if state == ConnectionState::SessionLost {
 ///         println!("all holds are lost");
 ///     }
 /// }
+/// # Ok(())
 /// # }
 /// ```
 pub struct Connection {
@@ -94,10 +95,11 @@ impl Connection {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: &zklock_core::Client) {
-    /// let mut connection = client.connection();
+    /// # async fn example(client: &zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let mut connection = client.connection()?;
     /// println!("now {:?}", connection.next().await);
     /// println!("then {:?}", connection.next().await);
+    /// # Ok(())
     /// # }
     /// ```
     pub async fn next(&mut self) -> Option<ConnectionState> {
