@@ -4,7 +4,7 @@
 
 use crate::attempt::shared::Handle;
 use crate::base::clock;
-use crate::base::error::{Error, ErrorKind, LossReason};
+use crate::base::error::{Error, ErrorKind};
 use crate::base::failure::Failure;
 use crate::base::wait::Wait;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
@@ -55,7 +55,8 @@ impl Barrier {
     async fn is_set_within(&self, patience: Duration) -> Result<bool, Error> {
         let problem = || format!("the barrier {} could not be read", self.path);
         let read = |session| async move { Ok(self.read(&session, false).await?.0) };
-        ask_within(patience, &self.client.pool, problem, read).await
+        let slot = self.client.pool.slot();
+        ask_within(patience, slot, || slot.session(), problem, read).await
     }
 
     /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout). It is hidden, because only the layers for threads and for
@@ -86,7 +87,8 @@ impl Barrier {
                 let (is_set, watch) = self.read(&session, true).await?;
                 Ok((is_set, watch, session))
             };
-            let (is_set, watch, session) = ask_for_ever(&self.client.pool, problem, read).await?;
+            let (is_set, watch, session) =
+                ask_for_ever(|| self.client.pool.slot().session(), problem, read).await?;
             if !is_set {
                 return Ok(());
             }
@@ -137,9 +139,6 @@ impl Barrier {
                 Err(Failure::Conflict { problem, .. }) => problem,
                 Err(failure) => {
                     tried.store(true, Ordering::Relaxed);
-                    if matches!(failure, Failure::SessionOver) {
-                        session.end(LossReason::SessionExpired);
-                    }
                     return Err(failure);
                 }
             };
@@ -179,7 +178,7 @@ async fn wait_for_change(session: &Session, watch: Option<Pending<WatchEvent>>) 
 
 /// Returns the likely reason why a wait failed.
 pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
-    if pool.slot().is_connected() { otherwise.to_owned() } else { silence(pool) }
+    if pool.slot().is_connected() { otherwise.to_owned() } else { silence(pool.slot()) }
 }
 
 /// Returns the kind of error for a wait that failed. Without a connection, nobody knows whether others were the

@@ -208,7 +208,7 @@ impl Lock {
         if !self.queue.is_unanswered_for(self.pool().options().try_timeout) {
             return Ok(None);
         }
-        let (path, silence) = (self.path(), silence(self.pool()));
+        let (path, silence) = (self.path(), silence(self.pool().slot()));
         let message =
             format!("other callers of this client try the lock {path} too, without an answer: {silence}");
         Err(Error::new(ErrorKind::Unreachable, message))
@@ -217,7 +217,7 @@ impl Lock {
     /// Returns the error of a try that got no answer in time.
     fn not_tried(&self) -> Error {
         let (path, silence, patience) =
-            (self.path(), silence(self.pool()), self.pool().options().try_timeout);
+            (self.path(), silence(self.pool().slot()), self.pool().options().try_timeout);
         let message = format!("the lock {path} was not tried within {patience:?}: {silence}");
         Error::new(ErrorKind::Unreachable, message)
     }
@@ -231,12 +231,12 @@ impl Lock {
         let trouble = if self.is_own(owner) {
             "this thread or task holds it itself, and that hold was not released".to_owned()
         } else if !is_answered {
-            silence(self.pool())
+            silence(self.pool().slot())
         } else if ticket.is_behind_others() {
             let seen = self.queue.in_the_way(ticket).map(|seen| format!(": {seen}"));
             format!("others are before us in the queue{}", seen.unwrap_or_default())
         } else {
-            too_short(self.pool())
+            too_short(self.pool().slot())
         };
         Error::new(kind, format!("the lock {} was not acquired {wait}: {trouble}", self.path()))
     }

@@ -162,7 +162,7 @@ pub(super) async fn answered<T>(
 
 /// Returns why a wait failed. A caller that does not wait for others has only waited for an answer.
 pub(super) fn reason_of(pool: &Pool, wait: Wait, otherwise: &str) -> String {
-    if wait == Wait::Once { silence(pool) } else { trouble(pool, otherwise) }
+    if wait == Wait::Once { silence(pool.slot()) } else { trouble(pool, otherwise) }
 }
 
 pub(super) fn late(pool: &Pool, wait: Wait) -> ErrorKind {

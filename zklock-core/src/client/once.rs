@@ -49,7 +49,7 @@ impl Once {
             biased;
             seen = self.look(&hold) => seen?,
             _ = wait.over() => {
-                let message = format!("the record of the job {} was not read {wait}: {}", self.spec.path(), silence(pool));
+                let message = format!("the record of the job {} was not read {wait}: {}", self.spec.path(), silence(pool.slot()));
                 return Err(Error::new(ErrorKind::Unreachable, message));
             }
         };

@@ -11,7 +11,7 @@ use crate::hold::token::Token;
 use crate::machine::Moment;
 use crate::machine::callers::{ReleaseOutcome, TurnId};
 use crate::machine::status::Status;
-use crate::session::ask::{MOMENT, catch_up};
+use crate::session::ask::{MOMENT, ask_for_ever, catch_up};
 use crate::session::session::Holding;
 use crate::session::session::Session;
 use crate::session::slot::Slot;
@@ -223,27 +223,17 @@ impl Grant {
     /// a leader that has lost its followers ends sessions too, and these live on if another server becomes the leader before
     /// that is committed.
     pub(super) async fn is_gone(&self) -> Result<(), Error> {
+        // Another node may have been created at the same path.
+        let is_ours =
+            |seen: NodeVersion| !self.holding.name_is_reused() || Token::of(seen.czxid) == self.token;
         for node in &self.holding.nodes {
-            while self.may_be_there(node).await? {
+            let look = |session| seen(session, node);
+            while ask_for_ever(|| self.slot.session(), || node.to_string(), look).await?.is_some_and(is_ours)
+            {
                 clock::sleep(10 * MOMENT).await;
             }
         }
         Ok(())
-    }
-
-    async fn may_be_there(&self, node: &Arc<str>) -> Result<bool, Error> {
-        let session = self.slot.session().await?;
-        match seen(&session, node).await {
-            Ok(None) => Ok(false),
-            // Another node may have been created at the same path.
-            Ok(Some(seen)) => Ok(!self.holding.name_is_reused() || Token::of(seen.czxid) == self.token),
-            Err(Failure::Refused(why)) => Err(Error::new(ErrorKind::Refused, format!("{node}: {why}"))),
-            Err(Failure::SessionOver) => {
-                session.end(LossReason::SessionExpired);
-                Ok(true)
-            }
-            Err(_) => Ok(true),
-        }
     }
 
     // The errors that the methods of its holds return.
@@ -324,8 +314,8 @@ impl Grant {
     }
 }
 
-async fn seen(session: &Arc<Session>, node: &Arc<str>) -> Result<Option<NodeVersion>, Failure> {
+async fn seen(session: Arc<Session>, node: &Arc<str>) -> Result<Option<NodeVersion>, Failure> {
     let directory = node.rsplit_once('/').map_or("", |(directory, _)| directory);
-    catch_up(session, &directory.into()).await?;
+    catch_up(&session, &directory.into()).await?;
     session.look(node.clone()).await
 }

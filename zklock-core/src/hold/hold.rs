@@ -2,7 +2,6 @@
 
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind, LossReason};
-use crate::base::failure::Failure;
 use crate::base::lock_figures::LockFigures;
 use crate::base::owner::Owner;
 use crate::connect::path::check_path;
@@ -16,8 +15,9 @@ use crate::machine::callers::ReleaseOutcome;
 use crate::machine::lease::longest;
 use crate::machine::status::Status;
 use crate::machine::times;
-use crate::session::ask::MOMENT;
+use crate::session::ask::ask_within;
 use crate::session::ensemble_id;
+use crate::session::session::Session;
 use crate::zookeeper::ensemble::{NodeData, Write};
 use std::fmt;
 use std::sync::Arc;
@@ -216,68 +216,38 @@ impl Hold {
     /// Reads a node's data and its version; `None` if there is no such node.
     pub(crate) async fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
         check_path(path)?;
-        let path: Arc<str> = path.into();
-        let patience = self.grant.session().timeout().max(READ_AT_LEAST);
-        let failed_read = |why: &str| format!("the node {path} could not be read: {why}");
-        clock::timeout(patience, self.read_again(&path, &failed_read)).await.unwrap_or_else(|_| {
-            let message = failed_read("no server answers: check hosts and network");
-            Err(Error::new(ErrorKind::Unreachable, message))
-        })
+        let (grant, path) = (&self.grant, &Arc::<str>::from(path));
+        // While the hold's own session lives, its writes may still be under way, and only in that session do they come before
+        // the read.
+        let session = || async {
+            if !grant.session().is_over() {
+                return Ok(grant.session().clone());
+            }
+            grant.is_gone().await?;
+            grant.slot.session().await
+        };
+        let problem = || format!("the node {path} could not be read");
+        let read = |session: Arc<Session>| async move { session.read(path.clone()).await };
+        ask_within(self.patience(), &grant.slot, session, problem, read).await
     }
 
     /// Returns the identity of the ensemble, which a fence keeps together with the token. See
     /// [`Client::ensemble_id`](crate::Client::ensemble_id).
     pub(crate) async fn ensemble_id(&self) -> Result<Arc<str>, Error> {
-        let session = self.grant.session();
-        let asked = async {
-            loop {
-                match ensemble_id::of(session).await {
-                    Ok(id) => return Ok(id),
-                    Err(Failure::Refused(why)) => {
-                        let message = format!("{}: {why}", ensemble_id::problem());
-                        return Err(Error::new(ErrorKind::Refused, message));
-                    }
-                    Err(Failure::SessionOver) => session.end(LossReason::SessionExpired),
-                    // The next try may be answered.
-                    Err(_) => {}
-                }
+        let session = || async {
+            let session = self.grant.session();
+            if session.ensemble_id.get().is_none() {
                 self.grant.check_not_lost()?;
-                clock::sleep(MOMENT).await;
             }
+            Ok(session.clone())
         };
-        clock::timeout(session.timeout().max(READ_AT_LEAST), asked).await.unwrap_or_else(|_| {
-            let message = format!("{}: no server answers: check hosts and network", ensemble_id::problem());
-            Err(Error::new(ErrorKind::Unreachable, message))
-        })
+        let ask = |session| async move { ensemble_id::of(&session).await };
+        ask_within(self.patience(), &self.grant.slot, session, ensemble_id::problem, ask).await
     }
 
-    /// Reads until there is an answer.
-    async fn read_again(
-        &self,
-        path: &Arc<str>,
-        failed_read: &impl Fn(&str) -> String,
-    ) -> Result<Option<NodeData>, Error> {
-        let grant = &self.grant;
-        loop {
-            // While the hold's own session lives, its writes may still be under way, and only in that session do they come
-            // before the read.
-            let session = if grant.session().is_over() {
-                grant.is_gone().await?;
-                grant.slot.session().await?
-            } else {
-                grant.session().clone()
-            };
-            match session.read(path.clone()).await {
-                Ok(node) => return Ok(node),
-                Err(Failure::Refused(why)) => {
-                    return Err(Error::new(ErrorKind::Refused, failed_read(&why)));
-                }
-                Err(Failure::SessionOver) => session.end(LossReason::SessionExpired),
-                // The next try may be answered.
-                Err(_) => {}
-            }
-            clock::sleep(MOMENT).await;
-        }
+    /// Returns how long to wait for an answer that does not concern the hold.
+    fn patience(&self) -> Duration {
+        self.grant.session().timeout().max(READ_AT_LEAST)
     }
 
     /// Releases the lock, and waits until the ensemble has confirmed it.

@@ -48,10 +48,14 @@ impl Observer {
             let is_first = self.reported.is_none();
             let claim = &self.lock.claims()[0];
             let problem = || format!("the lock {} cannot be observed", self.lock.path());
-            let (holder, watch) = ask_for_ever(self.lock.pool(), problem, |session| async move {
-                let (holder, event) = read_and_watch(claim, &session, is_first).await?;
-                Ok((holder, HolderWatch { session, event }))
-            })
+            let (holder, watch) = ask_for_ever(
+                || self.lock.pool().slot().session(),
+                problem,
+                |session| async move {
+                    let (holder, event) = read_and_watch(claim, &session, is_first).await?;
+                    Ok((holder, HolderWatch { session, event }))
+                },
+            )
             .await?;
             self.watch = Some(watch);
             if self.reported.as_ref() != Some(&holder) {

@@ -2,12 +2,12 @@
 //! time, or as long as it takes. Also writes that are tried again while others write the same nodes.
 
 use crate::base::clock;
-use crate::base::error::{Error, ErrorKind};
+use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::failure::Failure;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::session::pool::Pool;
 use crate::session::session::Session;
-use crate::session::slot::SlotState;
+use crate::session::slot::{Slot, SlotState};
 use crate::zookeeper::ensemble::{Landing, text_of};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,44 +24,48 @@ pub(crate) async fn ask<T, F>(
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    ask_within(pool.options().connect_timeout, pool, problem, call).await
+    let slot = pool.slot();
+    ask_within(pool.options().connect_timeout, slot, || slot.session(), problem, call).await
 }
 
-/// Like [`ask`], for no longer than `patience`.
-pub(crate) async fn ask_within<T, F>(
+/// Like [`ask`], for no longer than `patience`. `session` finds the session to ask, and `slot` knows why there is no answer.
+pub(crate) async fn ask_within<T, S, F>(
     patience: Duration,
-    pool: &Pool,
+    slot: &Slot,
+    session: impl Fn() -> S,
     problem: impl Fn() -> String,
     call: impl Fn(Arc<Session>) -> F,
 ) -> Result<T, Error>
 where
+    S: Future<Output = Result<Arc<Session>, Error>>,
     F: Future<Output = Result<T, Failure>>,
 {
-    clock::timeout(patience, ask_for_ever(pool, &problem, call)).await.unwrap_or_else(|_| {
-        Err(Error::new(ErrorKind::Unreachable, format!("{}: {}", problem(), silence(pool))))
+    clock::timeout(patience, ask_for_ever(session, &problem, call)).await.unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Unreachable, format!("{}: {}", problem(), silence(slot))))
     })
 }
 
-/// Like [`ask`], but waits as long as it takes.
-pub(crate) async fn ask_for_ever<T, F>(
-    pool: &Pool,
+/// Like [`ask_within`], but waits as long as it takes.
+pub(crate) async fn ask_for_ever<T, S, F>(
+    session: impl Fn() -> S,
     problem: impl Fn() -> String,
     call: impl Fn(Arc<Session>) -> F,
 ) -> Result<T, Error>
 where
+    S: Future<Output = Result<Arc<Session>, Error>>,
     F: Future<Output = Result<T, Failure>>,
 {
     loop {
-        match call(pool.slot().session().await?).await {
+        let session = session().await?;
+        match call(session.clone()).await {
             Ok(answer) => return Ok(answer),
-            // Another connection, or the next session, may bring the answer.
-            Err(
-                Failure::Unknown | Failure::SessionOver | Failure::TryAgain(_) | Failure::NotZooKeeper { .. },
-            ) => {
-                clock::sleep(MOMENT).await;
-            }
+            // Or the next try may find it open, and ask it again.
+            Err(Failure::SessionOver) => session.end(LossReason::SessionExpired),
+            // Another connection may bring the answer.
+            Err(Failure::Unknown | Failure::TryAgain(_) | Failure::NotZooKeeper { .. }) => {}
             Err(why) => return Err(Error::new(ErrorKind::Refused, format!("{}: {why}", problem()))),
         }
+        clock::sleep(MOMENT).await;
     }
 }
 
@@ -102,15 +106,15 @@ pub(crate) async fn request(
 }
 
 /// Returns why there is no answer yet, although the ensemble does answer.
-pub(crate) fn too_short(pool: &Pool) -> String {
-    let SlotState::Open(session) = pool.slot().state() else { return silence(pool) };
+pub(crate) fn too_short(slot: &Slot) -> String {
+    let SlotState::Open(session) = slot.state() else { return silence(slot) };
     let lateness = session.lateness().map(|lateness| lateness.to_string());
     lateness.unwrap_or_else(|| "the time was too short for an answer: wait longer".to_owned())
 }
 
 /// Returns why the ensemble does not answer, or not in time.
-pub(crate) fn silence(pool: &Pool) -> String {
-    let (what, problem) = match pool.slot().state() {
+pub(crate) fn silence(slot: &Slot) -> String {
+    let (what, problem) = match slot.state() {
         SlotState::First(problem) | SlotState::Next(problem) if problem.is_some() => {
             ("no session could be opened", problem)
         }

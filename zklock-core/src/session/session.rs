@@ -80,7 +80,7 @@ pub(crate) struct Session {
     /// Why one of its nodes could not be deleted, so that the session was closed.
     undeletable: OnceLock<Arc<str>>,
     /// The identity of the ensemble, once somebody has asked for it.
-    pub(super) ensemble_id: OnceLock<Arc<str>>,
+    pub(crate) ensemble_id: OnceLock<Arc<str>>,
     nodes: watch::Sender<SessionNodes>,
     counters: Arc<Counters>,
 }

@@ -162,7 +162,9 @@ impl Choice {
         let flight: Vec<_> =
             std::iter::once(barrier).chain(queues.map(|directory| Operation::List { directory })).collect();
         let problem = || format!("the {} could not be listed", self.paths);
-        let listed = ask_for_ever(self.pool(), problem, |session| look(session, flight.clone())).await?;
+        let listed =
+            ask_for_ever(|| self.pool().slot().session(), problem, |session| look(session, flight.clone()))
+                .await?;
         let mut listed = listed.iter().skip(1);
         let mut free = Vec::new();
         for (number, lock) in self.locks.iter().enumerate() {
@@ -194,7 +196,7 @@ impl Choice {
         let is_behind_others = tickets.iter().any(|queued| queued.ticket.is_behind_others());
         let is_cut_off = !self.pool().slot().is_connected() || tickets.iter().all(is_silent);
         let (kind, trouble) = if is_cut_off || is_unheard && !is_behind_others {
-            (ErrorKind::Unreachable, silence(self.pool()))
+            (ErrorKind::Unreachable, silence(self.pool().slot()))
         } else if is_behind_others {
             let seen = tickets.iter().find_map(|queued| {
                 let lock = &self.locks[queued.lock];
@@ -203,14 +205,14 @@ impl Choice {
             });
             (ErrorKind::Timeout, format!("others are before us in their queues{}", seen.unwrap_or_default()))
         } else {
-            (ErrorKind::Timeout, too_short(self.pool()))
+            (ErrorKind::Timeout, too_short(self.pool().slot()))
         };
         Error::new(kind, format!("none of the {} was acquired {wait}: {trouble}", self.paths))
     }
 
     /// Returns the error if the servers did not say in time which locks are free.
     fn unheard(&self, wait: Wait) -> Error {
-        let (paths, silence) = (&self.paths, silence(self.pool()));
+        let (paths, silence) = (&self.paths, silence(self.pool().slot()));
         Error::new(ErrorKind::Unreachable, format!("none of the {paths} was tried {wait}: {silence}"))
     }
 
