@@ -37,7 +37,7 @@ use crate::machine::status::Status;
 use crate::machine::turns::Passing;
 use crate::session::session::Holding;
 use crate::zookeeper::ensemble::Pending;
-use attempt::{Attempt, Busy};
+use attempt::Attempt;
 pub(crate) use held_at::HeldAt;
 use holder_lookup::HolderLookup;
 pub(crate) use span::of_call as span_of_call;
@@ -94,6 +94,37 @@ struct PlaceRecord {
     is_to_be_proven: bool,
     /// Wakes its task when it is given up, serves another caller, or is to be proven.
     changed: Arc<Notify>,
+}
+
+/// What becomes of a place. Its task tells most of it.
+enum Event {
+    /// It has come to wait behind others, or does so no longer. `nodes` has the names of its nodes if they are new.
+    Queued {
+        nodes: Option<Vec<String>>,
+        is_behind_others: bool,
+    },
+    /// The servers have granted it.
+    Entered(Arc<Holding>),
+    /// It is a try, and has found the lock busy.
+    Busy,
+    Failed(Error),
+    /// Others wait for what it has.
+    Wanted,
+    Lost,
+    /// The check that the machine has asked for is over.
+    Checked,
+    /// A moment has come at which something is due, not only for this place.
+    Timeout,
+    /// The last handle of the client was dropped.
+    Deserted,
+    /// It is in somebody's way. If nobody uses it, it is given up.
+    InTheWay,
+    /// The deletion of its nodes is on its way.
+    Left,
+    /// Nothing is left of it at the servers, except the watch of a try that found the lock busy.
+    Ended(Option<(Remembered, Pending<WatchEvent>)>),
+    /// Its task is dropped, because the runtime is gone.
+    Abandoned,
 }
 
 /// What the machine's actions leave to do when the mutex is unlocked.
@@ -239,7 +270,7 @@ impl LocalQueue {
 
     /// The caller does not want its answer any more. Returns what is owed for its attempt, unless that goes on for another
     /// caller; `None` also if the answer was given before.
-    fn handle_gone(&self, caller: CallerId) -> Option<Arc<Debt>> {
+    fn leave(&self, caller: CallerId) -> Option<Arc<Debt>> {
         let mut state = self.lock();
         let waiter = state.waiters.remove(&caller)?;
         state.callers.handle_gone(caller);
@@ -290,12 +321,6 @@ impl LocalQueue {
         is_last
     }
 
-    fn give_up_idle(&self, place: PlaceId) {
-        let mut state = self.lock();
-        state.callers.give_up_idle(place);
-        self.perform(state);
-    }
-
     /// Waits until the releases that have begun are done, or refused: a node that cannot be deleted really is in the way.
     pub(crate) async fn released(&self) {
         let held_at = self.claims.iter().zip(&self.held_at);
@@ -330,124 +355,72 @@ impl LocalQueue {
         self.lock().entering().map_or(Vec::new(), |place| place.nodes.clone())
     }
 
-    // What becomes of attempts. Their tasks call these, each in the order that the machine asks for.
+    // What becomes of attempts.
 
-    /// A place has come to wait behind others, or does so no longer. `nodes` has the names of its nodes if they are new.
-    fn handle_queued(&self, place: PlaceId, nodes: Option<Vec<String>>, is_behind_others: bool) {
-        let mut state = self.lock();
-        let Some(entry) = state.places.get_mut(&place) else { return };
-        if let Some(nodes) = nodes {
-            entry.nodes = nodes;
+    /// Hears from the task of a place, in the order that the machine asks for.
+    fn tell(&self, place: PlaceId, event: Event) {
+        let (mut locked, now, mut waits_beside_own) = (self.lock(), clock::now(), false);
+        let state = &mut *locked;
+        let (callers, places) = (&mut state.callers, &state.places);
+        let trust = |place| trust(places, place);
+        match event {
+            Event::Queued { nodes, is_behind_others } => {
+                if let Some(place) = state.places.get_mut(&place) {
+                    place.nodes = nodes.unwrap_or_else(|| std::mem::take(&mut place.nodes));
+                    place.asks = if is_behind_others { None } else { place.asks.or(Some(now)) };
+                }
+                waits_beside_own = state.waits_beside_own(place);
+            }
+            Event::Entered(holding) => {
+                let Some(entry) = state.places.get_mut(&place) else { return };
+                if callers.is_given_up(place) {
+                    entry.debt.owe();
+                    holding.session.release(&holding);
+                }
+                entry.holding = Some(holding);
+                let places = &state.places;
+                callers.handle_entered(place, |place| self::trust(places, place), now);
+            }
+            Event::Busy => callers.handle_busy(place),
+            Event::Failed(error) => {
+                let served = callers.served_at(place);
+                if let Some(waiter) = served.and_then(|caller| state.waiters.get_mut(&caller)) {
+                    waiter.failure = Some(error);
+                }
+                callers.handle_failed(place);
+            }
+            Event::Wanted => callers.handle_wanted(place),
+            Event::Lost => callers.handle_lost(place),
+            Event::Checked => callers.handle_checked(place, trust, now),
+            Event::Timeout => callers.handle_timeout(trust, now),
+            Event::Deserted => callers.handle_deserted(),
+            Event::InTheWay => callers.give_up_idle(place),
+            Event::Left => callers.handle_left(place, now),
+            Event::Ended(busy) => {
+                let (remembered, watch) = busy.unzip();
+                state.busy_watch = watch.or(state.busy_watch.take());
+                callers.handle_ended(place, remembered, now);
+                self.forget(state, place);
+            }
+            Event::Abandoned => {
+                callers.handle_abandoned(place, now);
+                self.forget(state, place);
+            }
         }
-        entry.asks = if is_behind_others { None } else { entry.asks.or_else(|| Some(clock::now())) };
-        let waits_beside_own = state.waits_beside_own(place);
-        drop(state);
-        self.finish(Effects { waits_beside_own, ..Effects::default() });
-    }
-
-    /// The servers have granted a place. Returns whether it is kept for the next callers of this process.
-    fn handle_entered(&self, place: PlaceId, holding: &Arc<Holding>) -> bool {
-        let mut state = self.lock();
-        let State { callers, places, .. } = &mut *state;
-        let Some(entry) = places.get_mut(&place) else { return false };
-        if callers.is_given_up(place) {
-            entry.debt.owe();
-            holding.session.release(holding);
-        }
-        entry.holding = Some(holding.clone());
-        callers.handle_entered(place, |place| trust(places, place), clock::now());
-        let effects = self.act(&mut state);
-        let is_kept = state.callers.kept() == Some(place);
-        drop(state);
+        let mut effects = self.act(state);
+        effects.waits_beside_own |= waits_beside_own;
+        drop(locked);
         self.finish(effects);
-        is_kept
     }
 
-    /// A try has found the lock busy.
-    fn handle_busy(&self, place: PlaceId) {
-        let mut state = self.lock();
-        state.callers.handle_busy(place);
-        self.perform(state);
-    }
-
-    fn handle_failed(&self, place: PlaceId, error: Error) {
-        let mut state = self.lock();
-        let served = state.callers.served_at(place);
-        if let Some(waiter) = served.and_then(|caller| state.waiters.get_mut(&caller)) {
-            waiter.failure = Some(error);
-        }
-        state.callers.handle_failed(place);
-        self.perform(state);
-    }
-
-    /// Others wait for what this place has.
-    fn handle_wanted(&self, place: PlaceId) {
-        let mut state = self.lock();
-        state.callers.handle_wanted(place);
-        self.perform(state);
-    }
-
-    fn handle_lost(&self, place: PlaceId) {
-        let mut state = self.lock();
-        state.callers.handle_lost(place);
-        self.perform(state);
-    }
-
-    fn handle_checked(&self, place: PlaceId) {
-        let mut state = self.lock();
-        let State { callers, places, .. } = &mut *state;
-        callers.handle_checked(place, |place| trust(places, place), clock::now());
-        self.perform(state);
-    }
-
-    fn handle_timeout(&self) {
-        let mut state = self.lock();
-        let State { callers, places, .. } = &mut *state;
-        callers.handle_timeout(|place| trust(places, place), clock::now());
-        self.perform(state);
-    }
-
-    /// The last handle of the client was dropped.
-    fn handle_deserted(&self) {
-        let mut state = self.lock();
-        state.callers.handle_deserted();
-        self.perform(state);
-    }
-
-    /// The deletion of this place's nodes is on its way.
-    fn handle_left(&self, place: PlaceId) {
-        let mut state = self.lock();
-        state.callers.handle_left(place, clock::now());
-        self.perform(state);
-    }
-
-    /// Nothing is left of this place at the servers, except the watch of a try that found the lock busy.
-    fn handle_ended(&self, place: PlaceId, busy: Option<Busy>) {
-        let mut state = self.lock();
-        let remembered = busy.as_ref().map(|busy| Remembered::new(busy.session, busy.since));
-        if let Some(busy) = busy {
-            state.busy_watch = Some(busy.watch);
-        }
-        state.callers.handle_ended(place, remembered, clock::now());
-        self.forget(state, place);
-    }
-
-    /// Its task is dropped, because the runtime is gone.
-    fn handle_abandoned(&self, place: PlaceId) {
-        let mut state = self.lock();
-        state.callers.handle_abandoned(place, clock::now());
-        self.forget(state, place);
-    }
-
-    fn forget(&self, mut state: MutexGuard<'_, State>, place: PlaceId) {
-        let ended = state.places.remove(&place);
-        if let Some(PlaceRecord { holding: Some(holding), .. }) = &ended {
+    fn forget(&self, state: &mut State, place: PlaceId) {
+        let Some(ended) = state.places.remove(&place) else { return };
+        if let Some(holding) = &ended.holding {
             self.held_at.iter().for_each(|held_at| held_at.forget_kept(holding));
             // Wakes all who wait for its end.
             holding.session.abandon(holding);
         }
-        ended.iter().for_each(|place| place.debt.settle());
-        self.perform(state);
+        ended.debt.settle();
     }
 
     /// Returns the caller that a place serves, and how long it waits.
@@ -467,11 +440,7 @@ impl LocalQueue {
         state.places.get_mut(&place).is_some_and(|place| std::mem::take(&mut place.is_to_be_proven))
     }
 
-    fn has_timeout(&self) -> bool {
-        self.lock().callers.poll_timeout().is_some()
-    }
-
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout). A node may become idle at any moment, without notice.
+    /// Returns when the next thing is due. A node may become idle at any moment, without notice.
     fn next_wake(&self) -> Option<Moment> {
         let state = self.lock();
         let next_wake = state.callers.next_wake(clock::now());

@@ -4,7 +4,7 @@
 //! that. The driver runs the machine of the attempt; this task acts on its verdicts.
 
 use super::waiter::Waiter;
-use super::{LocalQueue, PlaceRecord};
+use super::{Event, LocalQueue, PlaceRecord};
 use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::refused::refused;
 use crate::attempt::{entry, strangers};
@@ -13,7 +13,7 @@ use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::connect::level::Newer;
 use crate::machine::Moment;
-use crate::machine::callers::PlaceId;
+use crate::machine::callers::{PlaceId, Remembered};
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
 use crate::machine::drive::Machine;
@@ -53,15 +53,6 @@ pub(super) struct Attempt {
     span: Span,
     /// Whether it ran to its end. If not, its runtime is gone, and nothing more can be started.
     seen_through: bool,
-}
-
-/// What may be remembered of a lock that was busy.
-pub(super) struct Busy {
-    pub(super) session: i64,
-    /// When the request was sent that set the watch.
-    pub(super) since: Moment,
-    /// Fires when the lock may be free.
-    pub(super) watch: Pending<WatchEvent>,
 }
 
 /// How an attempt to enter ended without a grant.
@@ -141,21 +132,21 @@ impl Attempt {
             Ok(holding) => self.hold(&holding).await,
             Err(NotGranted::GivenUp) => {
                 self.withdraw().await;
-                queue.handle_left(place);
+                queue.tell(place, Event::Left);
                 self.leave(None).await;
             }
             Err(NotGranted::Busy) => {
-                queue.handle_busy(place);
+                queue.tell(place, Event::Busy);
                 self.leave(None).await;
                 busy = self.busy();
             }
             Err(NotGranted::Failed(error)) => {
-                queue.handle_failed(place, error);
+                queue.tell(place, Event::Failed(error));
                 self.leave(None).await;
             }
         }
         self.seen_through = true;
-        queue.handle_ended(place, busy);
+        queue.tell(place, Event::Ended(busy));
     }
 
     /// Enters for its caller. If that one goes away, another may take over its place.
@@ -227,13 +218,17 @@ impl Attempt {
     /// Looks after what was granted, until its nodes are gone.
     async fn hold(&mut self, holding: &Arc<Holding>) {
         let (queue, place) = (self.queue.clone(), self.place);
-        let is_kept = queue.handle_entered(place, holding);
+        queue.tell(place, Event::Entered(holding.clone()));
+        let (is_kept, is_due) = {
+            let state = queue.lock();
+            (state.callers.kept() == Some(place), state.callers.poll_timeout().is_some())
+        };
         if is_kept {
             // The next caller may take it only as long as nobody else waits.
             self.driver.machine.handle_notice();
         }
         // Boxed, because most tasks run for holds that are not kept, and would be a kilobyte larger, twice.
-        let beside: Pending<Infallible> = if is_kept || queue.has_timeout() {
+        let beside: Pending<Infallible> = if is_kept || is_due {
             Box::pin(run_due_work(queue.clone(), place, self.changed.clone(), holding.clone()))
         } else {
             Box::pin(pending())
@@ -241,12 +236,12 @@ impl Attempt {
         self.stay(holding, beside).await;
         let is_lost = || matches!(holding.status(), Status::Lost(_));
         if is_lost() {
-            queue.handle_lost(place);
+            queue.tell(place, Event::Lost);
         }
         self.keep_promise(holding).await;
         self.withdraw().await;
         // The next attempt follows right behind, even for a waiter that waited for the node that was kept.
-        queue.handle_left(place);
+        queue.tell(place, Event::Left);
         let count = || {
             if let Status::Lost(reason) = holding.status() {
                 queue.shared.counters.tally.count_loss(reason);
@@ -288,11 +283,11 @@ impl Attempt {
         }
     }
 
-    /// Returns, after it has left, what may be remembered of a lock that was busy.
-    fn busy(&mut self) -> Option<Busy> {
+    /// Returns, after it has left, what may be remembered of a lock that was busy, and the watch that fires when it may be free.
+    fn busy(&mut self) -> Option<(Remembered, Pending<WatchEvent>)> {
         let since = self.driver.machine.busy_since()?;
         let watch = self.driver.take_watch()?;
-        Some(Busy { session: self.driver.session()?.id(), since, watch })
+        Some((Remembered::new(self.driver.session()?.id(), since), watch))
     }
 
     /// Runs until the hold ends. Meanwhile it runs `beside`, which never ends by itself, and tells the queue if others
@@ -311,7 +306,7 @@ impl Attempt {
             }
             match self.driver.machine.poll_verdict() {
                 Some(Verdict::Wanted) => {
-                    self.queue.handle_wanted(self.place);
+                    self.queue.tell(self.place, Event::Wanted);
                     continue;
                 }
                 Some(Verdict::Deleted) => session.lose(holding, LossReason::NodeDeleted),
@@ -393,7 +388,7 @@ impl Attempt {
         let is_waiting = self.driver.machine.is_waiting();
         if nodes.is_some() || is_waiting != self.is_waiting {
             self.is_waiting = is_waiting;
-            self.queue.handle_queued(self.place, nodes, is_waiting);
+            self.queue.tell(self.place, Event::Queued { nodes, is_behind_others: is_waiting });
         }
         Ok(())
     }
@@ -417,7 +412,7 @@ impl Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         if !self.seen_through {
-            self.queue.handle_abandoned(self.place);
+            self.queue.tell(self.place, Event::Abandoned);
         }
     }
 }
@@ -452,16 +447,16 @@ async fn run_due_work(
             () = changed.notified() => {
                 if queue.is_to_be_proven(place) {
                     holding.session.clone().prove(&holding).await;
-                    queue.handle_checked(place);
+                    queue.tell(place, Event::Checked);
                 }
             }
             // The sender is dropped with the last handle.
             _ = deserted.changed(), if !is_deserted => {
                 is_deserted = true;
-                queue.handle_deserted();
+                queue.tell(place, Event::Deserted);
             }
             // Last, because what has happened may have changed when the next thing is due.
-            () = sleep => queue.handle_timeout(),
+            () = sleep => queue.tell(place, Event::Timeout),
         }
     }
 }

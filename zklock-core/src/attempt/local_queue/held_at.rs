@@ -1,6 +1,6 @@
 //! What is held at one path through any lock of a client: the machine's record, with the grants and queues that it speaks of.
 
-use super::LocalQueue;
+use super::{Event, LocalQueue};
 use crate::base::owner::Owner;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::hold::grant::Grant;
@@ -109,7 +109,7 @@ impl HeldAt {
     pub(super) fn give_up_idle_for(&self, role: Role) -> Vec<watch::Receiver<HoldingState>> {
         let kept: Vec<_> = lock_ignoring_poison(&self.0).kept(role).cloned().collect();
         for KeptPlace { queue, place, .. } in &kept {
-            queue.upgrade().iter().for_each(|queue| queue.give_up_idle(*place));
+            queue.upgrade().iter().for_each(|queue| queue.tell(*place, Event::InTheWay));
         }
         let held = lock_ignoring_poison(&self.0);
         let released = held.releases(role).map(|turn| turn.grant.holding().watch()).collect::<Vec<_>>();

@@ -105,7 +105,7 @@ impl Ticket {
 
     fn be_done(&mut self) {
         if !std::mem::replace(&mut self.is_done, true) {
-            self.debt = self.queue.handle_gone(self.caller);
+            self.debt = self.queue.leave(self.caller);
             // If that came too late, there is an answer that nobody wants. A hold in it is released.
             if let Ok((_, debt)) = self.receiver.try_recv() {
                 self.debt = debt;
