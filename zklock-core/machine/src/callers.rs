@@ -275,11 +275,6 @@ impl<O: Owner> Callers<O> {
         self.place(place)?.caller.as_ref().map(|caller| caller.id)
     }
 
-    /// Whether nobody wants a place any more: its nodes are to be deleted.
-    pub fn is_given_up(&self, place: PlaceId) -> bool {
-        self.place(place).is_none_or(|place| place.stage == Stage::Leaving)
-    }
-
     /// Returns how many holds of a turn have not been released.
     pub fn holds_of(&self, turn: TurnId) -> usize {
         let at = self.turns.binary_search_by_key(&turn, |turn| turn.id);

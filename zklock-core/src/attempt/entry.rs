@@ -26,10 +26,12 @@ pub(super) fn ahead(claims: &[Claim], flight: &[Operation], outcomes: &[Outcome]
     listed.max()
 }
 
-/// Returns the names of the nodes that were created, in the order of the claims.
-pub(super) fn created(outcomes: &[Outcome]) -> Vec<String> {
-    let Some(Outcome::Created(nodes)) = outcomes.first() else { return Vec::new() };
-    nodes.iter().map(|node| node.name.clone()).collect()
+/// Returns the names of the nodes that were created, in the order of the claims, if they may have to wait.
+pub(super) fn waiting_nodes(claims: &[Claim], ahead: usize, outcomes: &[Outcome]) -> Option<Vec<String>> {
+    let Some(Outcome::Created(nodes)) = outcomes.first() else { return None };
+    // It may wait for permits even if nobody is ahead.
+    let may_wait = ahead > 0 || claims.iter().any(|claim| claim.permits.is_some());
+    may_wait.then(|| nodes.iter().map(|node| node.name.clone()).collect())
 }
 
 /// Logs the nodes that a flight has created, and which node it watches.

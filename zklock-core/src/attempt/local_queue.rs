@@ -45,7 +45,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use waiter::Waiter;
 pub(crate) use waiter::{Acquired, Ticket};
 
@@ -91,9 +91,19 @@ struct PlaceRecord {
     writer: Option<Token>,
     /// What it was granted.
     holding: Option<Arc<Holding>>,
-    is_to_be_proven: bool,
-    /// Wakes its task when it is given up, serves another caller, or is to be proven.
-    changed: Arc<Notify>,
+    wish: watch::Sender<Wish>,
+}
+
+/// What its queue wants of a place's task. A later wish takes the place of one that the task has not seen: one that has entered
+/// serves no other caller, and one that is given up need not be proven.
+#[derive(Clone, Copy, PartialEq)]
+enum Wish {
+    /// Enter for this caller, which waits so long.
+    Serve(CallerId, Wait),
+    /// Let the quorum confirm the nodes.
+    Prove,
+    /// Leave.
+    GiveUp,
 }
 
 /// What becomes of a place. Its task tells most of it.
@@ -373,7 +383,7 @@ impl LocalQueue {
             }
             Event::Entered(holding) => {
                 let Some(entry) = state.places.get_mut(&place) else { return };
-                if callers.is_given_up(place) {
+                if *entry.wish.borrow() == Wish::GiveUp {
                     entry.debt.owe();
                     holding.session.release(&holding);
                 }
@@ -421,23 +431,6 @@ impl LocalQueue {
             holding.session.abandon(holding);
         }
         ended.debt.settle();
-    }
-
-    /// Returns the caller that a place serves, and how long it waits.
-    fn served_at(&self, place: PlaceId) -> Option<(CallerId, Wait)> {
-        let state = self.lock();
-        let caller = state.callers.served_at(place)?;
-        Some((caller, state.waiters.get(&caller)?.wait))
-    }
-
-    fn is_given_up(&self, place: PlaceId) -> bool {
-        self.lock().callers.is_given_up(place)
-    }
-
-    /// Whether the machine has asked for a check of this place since the last call.
-    fn is_to_be_proven(&self, place: PlaceId) -> bool {
-        let mut state = self.lock();
-        state.places.get_mut(&place).is_some_and(|place| std::mem::take(&mut place.is_to_be_proven))
     }
 
     /// Returns when the next thing is due. A node may become idle at any moment, without notice.
@@ -489,9 +482,10 @@ impl LocalQueue {
             Action::Serve { place, caller } => {
                 if let Some(heir) = state.waiters.get_mut(&caller) {
                     heir.place = Some(place);
+                    let wish = Wish::Serve(caller, heir.wait);
+                    state.wish(place, wish);
                 }
                 effects.waits_beside_own |= state.waits_beside_own(place);
-                state.wake(place);
             }
             Action::Asks { caller } => {
                 if let Some(waiter) = state.waiters.get_mut(&caller) {
@@ -513,14 +507,9 @@ impl LocalQueue {
                         holding.session.release(holding);
                     }
                 }
-                state.wake(place);
+                state.wish(place, Wish::GiveUp);
             }
-            Action::Prove { place } => {
-                if let Some(place) = state.places.get_mut(&place) {
-                    place.is_to_be_proven = true;
-                }
-                state.wake(place);
-            }
+            Action::Prove { place } => state.wish(place, Wish::Prove),
             Action::Wanted { place, is_wanted } => {
                 if let Some(holding) = state.holding(place) {
                     holding.set_wanted(is_wanted);
@@ -553,8 +542,7 @@ impl LocalQueue {
             // may already be queued, with a token smaller than that of the reader's node.
             writer: waiter.within.as_ref().map(|writer| writer.token()),
             holding: None,
-            is_to_be_proven: false,
-            changed: Arc::new(Notify::new()),
+            wish: watch::Sender::new(Wish::Serve(caller, waiter.wait)),
         };
         let attempt = Attempt::new(queue, place, &record, waiter, tried_before);
         state.places.insert(place, record);
@@ -624,8 +612,11 @@ impl State {
         waiter.is_some_and(|waiter| std::mem::take(&mut waiter.is_beside_own))
     }
 
-    fn wake(&self, place: PlaceId) {
-        self.places.get(&place).iter().for_each(|place| place.changed.notify_one());
+    fn wish(&self, place: PlaceId, wish: Wish) {
+        if let Some(place) = self.places.get(&place) {
+            let before = place.wish.send_replace(wish);
+            debug_assert!(before != Wish::GiveUp, "a place that is given up comes back");
+        }
     }
 
     /// The watch is polled here instead of by a task. So it has fired before anybody can act on an answer that came after it

@@ -273,10 +273,9 @@ fn one_who_gives_up_leaves_its_place_to_the_next_who_waits() {
     assert_eq!(scene.begun, [(place, two)]);
     assert_eq!(scene.callers.served_at(place), Some(two));
     scene.gone(three);
-    assert!(!scene.callers.is_given_up(place));
+    assert_eq!(scene.given_up, []);
     scene.gone(two);
     assert_eq!(scene.given_up, [place], "nobody is left");
-    assert!(scene.callers.is_given_up(place));
     assert_eq!(scene.callers.served_at(place), None);
     let four = scene.join(waits(4));
     assert!(!scene.has_begun(four), "it would end up behind the node of the others");

@@ -1,10 +1,10 @@
 //! The task of one attempt, from the turn of a waiter until nothing of it is left at the servers.
 //!
-//! It belongs to no caller. A caller that goes away changes what the queue's machine says of the attempt, and the task reads
-//! that. The driver runs the machine of the attempt; this task acts on its verdicts.
+//! It belongs to no caller: what it works for is its queue's wish. The driver runs the machine of the attempt; this task acts on
+//! its verdicts.
 
 use super::waiter::Waiter;
-use super::{Event, LocalQueue, PlaceRecord};
+use super::{Event, LocalQueue, PlaceRecord, Wish};
 use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::refused::refused;
 use crate::attempt::{entry, strangers};
@@ -30,15 +30,14 @@ use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tracing::{Instrument, Span};
 
 /// One attempt of a queue, and its work at the servers.
 pub(super) struct Attempt {
     queue: Arc<LocalQueue>,
     place: PlaceId,
-    /// Wakes the task when the queue wants something else of it.
-    changed: Arc<Notify>,
+    wish: watch::Receiver<Wish>,
     driver: Driver<dyn Machine + Send>,
     claims: Arc<[Claim]>,
     /// Whether its caller does not want to wait.
@@ -97,7 +96,7 @@ impl Attempt {
         Self {
             queue,
             place,
-            changed: record.changed.clone(),
+            wish: record.wish.subscribe(),
             driver,
             claims,
             tries: waiter.patience == Patience::TriesOnce,
@@ -151,26 +150,27 @@ impl Attempt {
 
     /// Enters for its caller. If that one goes away, another may take over its place.
     async fn enter(&mut self) -> Result<Arc<Holding>, NotGranted> {
-        let (queue, place, changed) = (self.queue.clone(), self.place, self.changed.clone());
+        let (queue, mut wish) = (self.queue.clone(), self.wish.clone());
         if self.tries {
             // Otherwise it would find the lock busy because of a node that we are deleting.
             tokio::select! {
                 biased;
-                () = given_up(&queue, place, &changed) => return Err(NotGranted::GivenUp),
+                _ = wish.wait_for(|wish| *wish == Wish::GiveUp) => return Err(NotGranted::GivenUp),
                 () = queue.released() => {}
             }
         }
-        while !queue.is_given_up(place) {
+        loop {
+            let Wish::Serve(caller, wait) = *wish.borrow_and_update() else {
+                return Err(NotGranted::GivenUp);
+            };
             tokio::select! {
                 // First, so that nothing more is sent for a caller that has gone.
                 biased;
-                // If the attempt was not given up, it serves another caller now.
-                () = changed.notified() => {}
+                Ok(()) = wish.changed() => {}
                 entered = self.verdict() => return entered,
-                never = queue.look_up_holder_at(place) => match never {},
+                never = queue.clone().look_up_holder(wait, caller) => match never {},
             }
         }
-        Err(NotGranted::GivenUp)
     }
 
     /// Queues, and waits until the lock is held. It may be dropped at any moment.
@@ -205,7 +205,7 @@ impl Attempt {
                 Some(Verdict::Wanted | Verdict::Deleted) | None => {}
             }
             // Before each step, because several may be ready at once.
-            if self.queue.is_given_up(self.place) {
+            if *self.wish.borrow() == Wish::GiveUp {
                 return Err(NotGranted::GivenUp);
             }
             if let Err(error) = self.step_if_possible().await {
@@ -229,7 +229,7 @@ impl Attempt {
         }
         // Boxed, because most tasks run for holds that are not kept, and would be a kilobyte larger, twice.
         let beside: Pending<Infallible> = if is_kept || is_due {
-            Box::pin(run_due_work(queue.clone(), place, self.changed.clone(), holding.clone()))
+            Box::pin(run_due_work(queue.clone(), place, self.wish.clone(), holding.clone()))
         } else {
             Box::pin(pending())
         };
@@ -363,28 +363,18 @@ impl Attempt {
 
     /// Waits for the next event for the attempt. It may be dropped at any moment.
     async fn step(&mut self) -> Result<(), Error> {
-        let (queue, claims, held) = (&*self.queue, &*self.claims, &self.held);
-        let (first_delete, mut nodes) = (&mut self.first_delete, None);
+        let (path, claims, held) = (&self.queue.path, &*self.claims, &self.held);
+        let (first_delete, mut ahead, mut nodes) = (&mut self.first_delete, None, None);
         let hear = |flight: &[Operation], outcomes: &mut [Outcome]| {
-            let ahead = entry::ahead(claims, flight, outcomes);
-            ahead.iter().for_each(|ahead| queue.shared.counters.queue_length.add_contenders(*ahead));
-            // It may wait for permits even if nobody is ahead.
-            let may_wait = |ahead| ahead > 0 || claims.iter().any(|claim| claim.permits.is_some());
-            if ahead.is_some_and(may_wait) {
-                nodes = Some(entry::created(outcomes));
-            }
-            entry::log(&queue.path, ahead, flight, outcomes, !held.is_empty());
+            ahead = entry::ahead(claims, flight, outcomes);
+            nodes = ahead.and_then(|ahead| entry::waiting_nodes(claims, ahead, outcomes));
+            entry::log(path, ahead, flight, outcomes, !held.is_empty());
             if first_delete.is_none() {
-                let counts = |operation: &Operation, outcome: &Outcome| {
-                    // A place in a queue that may not be deleted ends the hold too.
-                    deletes(operation, held) || is_refused_deletion(operation, outcome)
-                };
-                let of_hold =
-                    flight.iter().zip(&*outcomes).filter(|(operation, outcome)| counts(operation, outcome));
-                *first_delete = of_hold.map(|(_, outcome)| outcome).max_by_key(|it| severity(it)).cloned();
+                *first_delete = deletion(held, flight, outcomes).cloned();
             }
         };
         self.driver.step(hear).await?;
+        ahead.into_iter().for_each(|ahead| self.queue.shared.counters.queue_length.add_contenders(ahead));
         let is_waiting = self.driver.machine.is_waiting();
         if nodes.is_some() || is_waiting != self.is_waiting {
             self.is_waiting = is_waiting;
@@ -417,19 +407,12 @@ impl Drop for Attempt {
     }
 }
 
-/// Waits until the attempt is given up.
-async fn given_up(queue: &LocalQueue, place: PlaceId, changed: &Notify) {
-    while !queue.is_given_up(place) {
-        changed.notified().await;
-    }
-}
-
 /// Does what is due while a place is held or idle: ends the pause of the next attempt, has the node checked for waiters, gives
 /// it up when it has lingered, or when the last handle of its client is dropped.
 async fn run_due_work(
     queue: Arc<LocalQueue>,
     place: PlaceId,
-    changed: Arc<Notify>,
+    mut wish: watch::Receiver<Wish>,
     holding: Arc<Holding>,
 ) -> Infallible {
     let mut deserted = queue.shared.handles.clone();
@@ -444,8 +427,8 @@ async fn run_due_work(
         };
         tokio::select! {
             biased;
-            () = changed.notified() => {
-                if queue.is_to_be_proven(place) {
+            Ok(()) = wish.changed() => {
+                if *wish.borrow_and_update() == Wish::Prove {
                     holding.session.clone().prove(&holding).await;
                     queue.tell(place, Event::Checked);
                 }
@@ -467,6 +450,16 @@ fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     std::iter::once(claim.directory.clone()).chain(permits)
 }
 
+/// Returns the outcome of a flight that deletes nodes of the hold: of several nodes, the one that matters most.
+fn deletion<'a>(held: &[Arc<str>], flight: &[Operation], outcomes: &'a [Outcome]) -> Option<&'a Outcome> {
+    let counts = |operation: &Operation, outcome: &Outcome| {
+        // A place in a queue that may not be deleted ends the hold too.
+        deletes(operation, held) || operation.is_deletion() && matches!(outcome, Outcome::Refused(_))
+    };
+    let of_hold = flight.iter().zip(outcomes).filter(|(operation, outcome)| counts(operation, outcome));
+    of_hold.map(|(_, outcome)| outcome).max_by_key(|outcome| severity(outcome))
+}
+
 /// Whether it deletes a node that the hold depends on. The companion of an exclusive lock's node is deleted alone only if
 /// that node is gone.
 fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
@@ -477,10 +470,6 @@ fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
         }
         _ => false,
     }
-}
-
-fn is_refused_deletion(operation: &Operation, outcome: &Outcome) -> bool {
-    operation.is_deletion() && matches!(outcome, Outcome::Refused(_))
 }
 
 fn name_of(path: &str) -> &str {

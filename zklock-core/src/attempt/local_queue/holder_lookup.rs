@@ -9,7 +9,7 @@ use crate::base::clock;
 use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::base::wait::{QUESTION, Wait};
 use crate::machine::Moment;
-use crate::machine::callers::{CallerId, PlaceId};
+use crate::machine::callers::CallerId;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, Role, SINGLE_NAME};
 use crate::machine::protocol::{Operation, Outcome};
@@ -68,14 +68,6 @@ impl LocalQueue {
             Box::pin(self.see(FRESH)).await;
         }
         pending().await
-    }
-
-    /// Does so for the caller that a place serves now.
-    pub(super) async fn look_up_holder_at(self: &Arc<Self>, place: PlaceId) -> Infallible {
-        match self.served_at(place) {
-            Some((caller, wait)) => self.clone().look_up_holder(wait, caller).await,
-            None => pending().await,
-        }
     }
 
     /// Finds out who holds a lock that a try has just found busy, as part of an error. `None` if the servers do not answer
