@@ -9,7 +9,7 @@ use crate::machine::Moment;
 use crate::machine::drive::Machine;
 use crate::machine::name::Uuid;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
-use crate::session::session::{Link, Looking, Session};
+use crate::session::session::{Link, Session};
 use crate::session::slot::Slot;
 use crate::zookeeper::ensemble::{Landing, Pending};
 use futures_util::FutureExt;
@@ -47,7 +47,6 @@ struct InSession {
     flight: Option<Pending<Landing>>,
     /// The operations of the flight.
     operations: Vec<Operation>,
-    looking: Option<Looking>,
     watch: Option<Pending<WatchEvent>>,
 }
 
@@ -169,7 +168,6 @@ impl InSession {
             has_ended: false,
             flight: None,
             operations: Vec::new(),
-            looking: None,
             watch: None,
         }
     }
@@ -186,8 +184,6 @@ impl InSession {
                 self.watch = None;
                 // Before a node can have the mark: the session deletes the nodes that it lists and whose marks it does not know.
                 self.use_mark(machine.mark());
-                // Before it is sent, so that a node that goes while the listing is under way is not taken for an orphan.
-                self.looking = self.session.look_for_orphans(&flight);
                 self.operations.clone_from(&flight);
                 self.flight = Some(self.session.send_for_attempt(flight));
             }
@@ -201,10 +197,6 @@ impl InSession {
         hear: impl FnOnce(&[Operation], &mut [Outcome]),
     ) {
         self.watch = landing.watch.take();
-        // Before `hear`, which may remove children from a listing.
-        if let Some(looking) = self.looking.take() {
-            looking.heal(&landing.outcomes);
-        }
         hear(&self.operations, &mut landing.outcomes);
         machine.handle_replies(landing.outcomes, landing.sent, self.session.now());
         if machine.is_gone() {
@@ -432,9 +424,7 @@ mod tests {
             assert_eq!(ensemble.nodes(), [""; 0]);
             ensemble.create(&nodes[0]);
 
-            let listing = vec![Operation::List { directory: DIRECTORY.into() }];
-            let looking = session.look_for_orphans(&listing).unwrap();
-            looking.heal(&session.clone().send(listing).await.outcomes);
+            session.clone().send(vec![Operation::List { directory: DIRECTORY.into() }]).await;
             clock::sleep(Duration::from_millis(1)).await;
             assert_eq!(ensemble.nodes(), [""; 0], "the session that lists it deletes it");
         });

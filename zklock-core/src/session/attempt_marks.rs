@@ -8,7 +8,7 @@
 
 use crate::base::platform;
 use crate::base::sync::{Mutex, MutexGuard, lock_ignoring_poison};
-use crate::machine::marks::{Listing, Marks, Neighbour};
+use crate::machine::marks::{self, Marks, Neighbour};
 use crate::machine::name::Uuid;
 use crate::machine::protocol::WatchEvent;
 use crate::zookeeper::ensemble::Pending;
@@ -91,21 +91,9 @@ impl AttemptMarks {
         }))
     }
 
-    /// Begins to look for orphans in a listing. Call this before it is sent.
-    pub(super) fn begin_listing(&self) -> Listing {
-        self.lock().marks.begin_listing()
-    }
-
-    pub(super) fn end_listing(&self, listing: Listing) {
-        self.lock().marks.end_listing(listing);
-    }
-
-    /// Returns the listed children that this session has created and none of its attempts knows, and notes that nobody will.
-    pub(super) fn disown_orphans(&self, listing: Listing, children: &[String]) -> Vec<String> {
-        let marks = &mut self.lock().marks;
-        let orphans: Vec<_> = marks.orphans(listing, children).cloned().collect();
-        marks.disown(&orphans);
-        orphans
+    /// Begins to look for orphans in listings. Call this before they are sent.
+    pub(super) fn begin_listing(&self) -> Listing<'_> {
+        Listing(self, self.lock().marks.begin_listing())
     }
 
     /// Notes that attempts may have left something in these directories.
@@ -124,6 +112,25 @@ impl AttemptMarks {
     /// Returns the directories that attempts have left, the most recent last.
     pub(super) fn left(&self) -> Vec<Arc<str>> {
         self.lock().left.iter().cloned().collect()
+    }
+}
+
+/// Listings that may show nodes that no attempt knows. Dropping it ends them.
+pub(super) struct Listing<'a>(&'a AttemptMarks, marks::Listing);
+
+impl Listing<'_> {
+    /// Returns the listed children that this session has created and none of its attempts knows, and notes that nobody will.
+    pub(super) fn disown_orphans(&self, children: &[String]) -> Vec<String> {
+        let marks = &mut self.0.lock().marks;
+        let orphans: Vec<_> = marks.orphans(self.1, children).cloned().collect();
+        marks.disown(&orphans);
+        orphans
+    }
+}
+
+impl Drop for Listing<'_> {
+    fn drop(&mut self) {
+        self.0.lock().marks.end_listing(self.1);
     }
 }
 

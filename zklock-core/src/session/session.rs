@@ -17,12 +17,11 @@ use crate::machine::Moment;
 use crate::machine::keeper::{self, HoldId, Keeper, Proof, ToWatch};
 use crate::machine::lasting::Lasting;
 use crate::machine::lease::Lease;
-use crate::machine::marks::Listing;
 use crate::machine::name::{SINGLE_NAME, mark_of_companion};
 use crate::machine::protocol::{Node, Now, Operation, Outcome, Refusal, WatchEvent};
 use crate::machine::status::Status;
 use crate::machine::times;
-use crate::session::attempt_marks::AttemptMarks;
+use crate::session::attempt_marks::{AttemptMarks, Listing};
 use crate::session::lateness::{Answered, Lateness};
 use crate::session::nodes::SessionNodes;
 use crate::session::seeing::{Look, Seeing};
@@ -474,16 +473,17 @@ impl Session {
     // What the answers to any requests show of the nodes of its holds, and of children that are no contenders. See
     // `Keeper::handle_children` and `Lasting`.
 
-    fn seeing(&self, flight: &[Operation]) -> Seeing {
-        Seeing::new(lock_ignoring_poison(&self.state).keeper.next_hold(), flight)
+    fn seeing(&self, flight: &[Operation]) -> Seeing<'_> {
+        Seeing::new(lock_ignoring_poison(&self.state).keeper.next_hold(), flight, &self.attempts)
     }
 
     /// Takes note of what a flight has shown.
-    fn see_flight(&self, seeing: &Seeing, outcomes: &[Outcome]) {
+    fn see_flight(self: &Arc<Self>, seeing: &Seeing<'_>, outcomes: &[Outcome]) {
         for (look, outcome) in seeing.looks.iter().zip(outcomes) {
             match (look, outcome) {
                 (Look::Children(directory), Outcome::Children(children)) => {
                     self.see(seeing, directory, children);
+                    seeing.listing.iter().for_each(|listing| self.heal(listing, directory, children));
                     let lasting = &mut lock_ignoring_poison(&self.state).lasting;
                     Lasting::forget_absent(lasting, directory, children);
                 }
@@ -497,13 +497,13 @@ impl Session {
     }
 
     /// Ends the holds whose nodes are missing among the children of a directory.
-    fn see(&self, seeing: &Seeing, directory: &str, children: &[String]) {
+    fn see(&self, seeing: &Seeing<'_>, directory: &str, children: &[String]) {
         lock_ignoring_poison(&self.state).keeper.handle_children(seeing.before, directory, children);
         self.tell_losses();
     }
 
     /// Ends the hold that had this node, if there is one.
-    fn see_deleted(&self, seeing: &Seeing, path: &str) {
+    fn see_deleted(&self, seeing: &Seeing<'_>, path: &str) {
         lock_ignoring_poison(&self.state).keeper.handle_missing(seeing.before, path);
         self.tell_losses();
     }
@@ -562,35 +562,20 @@ impl Session {
         &self.attempts
     }
 
-    /// Looks for nodes to [heal](Self::heal) where attempts were recently. An ensemble may lose transactions when
-    /// the leader changes, and that breaks connections.
+    /// Lists where attempts recently were, to [heal](Self::heal) what is there. An ensemble may lose transactions when the
+    /// leader changes, and that breaks connections.
     pub(crate) async fn sweep(self: Arc<Self>) {
-        let directories = self.attempts.left();
-        if directories.is_empty() {
-            return;
+        let left = self.attempts.left().into_iter();
+        let flight: Vec<_> = left.map(|directory| Operation::List { directory }).collect();
+        if !flight.is_empty() {
+            self.send(flight).await;
         }
-        let list = |directory: &Arc<str>| Operation::List { directory: directory.clone() };
-        let flight: Vec<_> = directories.iter().map(list).collect();
-        let looking = self.look_for_orphans(&flight);
-        let landing = self.clone().send(flight).await;
-        if let Some(looking) = looking {
-            looking.heal(&landing.outcomes);
-        }
-    }
-
-    /// Begins to look for orphans in the listings of a flight. Call this before the flight is sent.
-    pub(crate) fn look_for_orphans(self: &Arc<Self>, flight: &[Operation]) -> Option<Looking> {
-        let directories: Vec<_> = flight.iter().map(|operation| operation.listed().cloned()).collect();
-        directories.iter().any(Option::is_some).then(|| {
-            let listing = self.attempts.begin_listing();
-            Looking { session: self.clone(), listing, directories }
-        })
     }
 
     /// Deletes the children that this session has created and none of its attempts knows, because the ensemble has
     /// lost their deletion. Nothing waits for it: the next listing tries again.
-    fn heal(self: &Arc<Self>, listing: Listing, directory: &str, children: &[String]) {
-        let orphans = self.attempts.disown_orphans(listing, children);
+    fn heal(self: &Arc<Self>, listing: &Listing<'_>, directory: &str, children: &[String]) {
+        let orphans = listing.disown_orphans(children);
         if orphans.is_empty() {
             return;
         }
@@ -867,31 +852,6 @@ impl Session {
             let _ = self.nodes.subscribe().wait_for(|nodes| *nodes != SessionNodes::Live).await;
         }
         self.nodes_are_gone()
-    }
-}
-
-/// A flight whose listings may show nodes that no attempt knows.
-pub(crate) struct Looking {
-    session: Arc<Session>,
-    listing: Listing,
-    /// The directory that each of its operations lists.
-    directories: Vec<Option<Arc<str>>>,
-}
-
-impl Looking {
-    /// Heals what these outcomes of the flight show.
-    pub(crate) fn heal(self, outcomes: &[Outcome]) {
-        for (directory, outcome) in self.directories.iter().zip(outcomes) {
-            if let (Some(directory), Outcome::Children(children)) = (directory, outcome) {
-                self.session.heal(self.listing, directory, children);
-            }
-        }
-    }
-}
-
-impl Drop for Looking {
-    fn drop(&mut self) {
-        self.session.attempts.end_listing(self.listing);
     }
 }
 

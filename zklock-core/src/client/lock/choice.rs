@@ -270,11 +270,7 @@ fn is_busy<'a>(claim: &Claim, listed: &mut impl Iterator<Item = &'a Outcome>) ->
 }
 
 async fn look(session: Arc<Session>, flight: Vec<Operation>) -> Result<Vec<Outcome>, Failure> {
-    let looking = session.look_for_orphans(&flight);
-    let landing = session.clone().send(flight).await;
-    if let Some(looking) = looking {
-        looking.heal(&landing.outcomes);
-    }
+    let landing = session.send(flight).await;
     if landing.outcomes.contains(&Outcome::SessionOver) {
         return Err(Failure::SessionOver);
     }

@@ -181,9 +181,7 @@ fn nodes_of_an_exclusive_lock_that_come_back_go_together_and_spare_that_of_anoth
         let companion = format!("/a/{}", crate::machine::name::companion(mark));
         session.attempts.end(mark);
         let look = async || {
-            let listing = vec![Operation::List { directory: "/a".into() }];
-            let looking = session.look_for_orphans(&listing).unwrap();
-            looking.heal(&session.clone().send(listing).await.outcomes);
+            session.clone().send(flight()).await;
             clock::sleep(Duration::from_millis(1)).await;
             ensemble.nodes()
         };
@@ -428,8 +426,11 @@ fn a_sweep_deletes_what_has_come_back_wherever_attempts_have_been() {
 #[test]
 fn a_listing_that_is_over_is_forgotten() {
     virtual_clock::run(async {
-        let session = FakeEnsemble::new().session();
-        let listing = session.look_for_orphans(&[Operation::List { directory: "/a".into() }]);
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        ensemble.fall_silent();
+        let mut listing = session.clone().send(flight());
+        assert!(listing.as_mut().now_or_never().is_none());
         let known = || format!("{:?}", session.attempts);
         assert!(known().contains("under_way: {Listing(0)}"), "{}", known());
         drop(listing);
