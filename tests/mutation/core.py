@@ -22,7 +22,8 @@ import switched
 from changes import NO_PROGRAM, SURVIVES, Mutant
 
 SOURCE = "zklock-core/src/"
-SESSION = ("session", "session/holding", "attempt_marks", "seeing", "lateness", "nodes", "heartbeat")
+JOBS = ("answers", "holding", "holds", "link", "orphans", "requests")
+SESSION = ("session", *(f"session/{job}" for job in JOBS), "attempt_marks", "lateness", "nodes", "heartbeat")
 HOLD = ("hold", "grant", "loss", "wanted")
 FILES = {f"session/{name}.rs" for name in SESSION} | {f"hold/{name}.rs" for name in HOLD} | {"attempt/driver.rs"}
 COPY = ROOT / "target/mutants/tree"

@@ -161,7 +161,7 @@
 //            session_keeper attachment heartbeat diagnose
 //            slot
 //            session                                    one session: its lease, its holds
-//            session_key lateness refusals seeing
+//            session_key lateness refusals
 //            attempt_marks nodes
 // zookeeper  handshake probe                            why a server opens no session
 //            connecting                                 the client library, one connection at a time

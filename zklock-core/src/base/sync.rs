@@ -6,11 +6,27 @@ pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
 use std::sync::PoisonError;
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
+use tokio::sync::watch;
 
 /// Locks a mutex even if it is poisoned. No code of ours panics while it holds a lock, and if it did,
 /// the data would still be consistent.
 pub(crate) fn lock_ignoring_poison<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Replaces the value of a channel if that is as it should be; `false` if it stays.
+pub(crate) fn replace_if<T>(
+    sender: &watch::Sender<T>,
+    value: T,
+    is_to_change: impl FnOnce(&T) -> bool,
+) -> bool {
+    sender.send_if_modified(|old| {
+        let changes = is_to_change(old);
+        if changes {
+            *old = value;
+        }
+        changes
+    })
 }
 
 /// Runs `meet` once for each order of its threads in which at most `interruptions` changes interrupt a thread that could go on;

@@ -14,7 +14,6 @@ pub(crate) mod lateness;
 pub(crate) mod nodes;
 pub(crate) mod pool;
 mod refusals;
-mod seeing;
 pub(crate) mod session;
 mod session_keeper;
 pub(crate) mod session_key;

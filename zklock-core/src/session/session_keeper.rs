@@ -5,6 +5,7 @@ use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::failure::Failure;
 use crate::base::platform;
 use crate::base::stats::Counters;
+use crate::base::sync::replace_if;
 use crate::connect::options::ClientOptions;
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
@@ -113,13 +114,7 @@ impl SessionKeeper {
         // A panic in its task is for lack of some resource.
         let panicked = std::thread::panicking() && self.counters.sessions.read() == 0;
         let Some(failure) = self.failure.take().or_else(|| panicked.then(wanting)) else { return false };
-        let has_failed = self.slot.state.send_if_modified(|state| {
-            let has_failed = !*self.closing.borrow();
-            if has_failed {
-                *state = SlotState::Unopened;
-            }
-            has_failed
-        });
+        let has_failed = replace_if(&self.slot.state, SlotState::Unopened, |_| !*self.closing.borrow());
         if has_failed {
             self.slot.answer(&Err(failure));
         }
@@ -253,11 +248,8 @@ impl SessionKeeper {
         session.end(reason);
         tracing::info!(session = format_args!("{:#x}", session.id()), %reason, "session over");
         // Before the farewell, which can take long. Callers learn now that the client is closed, or wait for the next session.
-        self.slot.state.send_if_modified(|state| {
-            let closing = reason == LossReason::ClientClosed;
-            *state = if closing { SlotState::Closed } else { SlotState::Next(None) };
-            true
-        });
+        let is_last = reason == LossReason::ClientClosed;
+        self.slot.state.send_replace(if is_last { SlotState::Closed } else { SlotState::Next(None) });
         let nodes = match reason {
             LossReason::ClientClosed => attachment.part().await,
             LossReason::SessionClosed => {

@@ -1,7 +1,7 @@
 //! The place of a client's current session.
 
 use crate::base::error::Error;
-use crate::base::sync::{Mutex, lock_ignoring_poison};
+use crate::base::sync::{Mutex, lock_ignoring_poison, replace_if};
 use crate::session::session::Session;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,10 +70,9 @@ impl Slot {
     ) -> (oneshot::Receiver<Result<(), Error>>, bool) {
         let (sender, receiver) = oneshot::channel();
         lock_ignoring_poison(&self.waiting).push(sender);
-        let begins = self.state.send_if_modified(|state| {
+        let begins = replace_if(&self.state, SlotState::First(None), |state| {
             let begins = matches!(state, SlotState::Unopened);
             if begins {
-                *state = SlotState::First(None);
                 running.send_replace(true);
             }
             begins
@@ -98,13 +97,7 @@ impl Slot {
 
     /// Closes a slot that nobody fills.
     pub(super) fn close_unopened(&self) {
-        self.state.send_if_modified(|state| {
-            let closes = matches!(state, SlotState::Unopened);
-            if closes {
-                *state = SlotState::Closed;
-            }
-            closes
-        });
+        replace_if(&self.state, SlotState::Closed, |state| matches!(state, SlotState::Unopened));
     }
 
     pub(crate) fn is_connected(&self) -> bool {

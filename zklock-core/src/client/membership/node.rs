@@ -113,15 +113,12 @@ impl Node {
         if self.session.is_over() {
             return Err(Failure::SessionOver);
         }
-        // Before it is sent, so that a node that goes while the listing is under way is not taken for an orphan.
-        let looking = self.session.look_for_orphans(&flight);
         let landing = self.flight.insert(self.session.send_for_attempt(flight)).await;
         self.flight = None;
         self.watch = match (self.watch.take(), landing.watch) {
             (Some(earlier), Some(new)) => Some(either(earlier, new)),
             (earlier, new) => earlier.or(new),
         };
-        looking.into_iter().for_each(|looking| looking.heal(&landing.outcomes));
         let is_over = landing.outcomes.contains(&Outcome::SessionOver);
         if is_over { Err(Failure::SessionOver) } else { Ok(landing.outcomes) }
     }

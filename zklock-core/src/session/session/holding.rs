@@ -126,9 +126,18 @@ impl Holding {
         self.lost_at.get().copied()
     }
 
-    pub(super) fn note_loss(&self, reason: LossReason) {
-        // It is lost only once.
-        let _ = self.lost_at.set(clock::now());
+    /// Notes that it is lost; `false` if it was lost or released before.
+    pub(super) fn lose(&self, reason: LossReason) -> bool {
+        self.change(|status| {
+            let is_lost = status.lose(reason);
+            if is_lost {
+                self.lost_at.get_or_init(clock::now);
+            }
+            is_lost
+        })
+    }
+
+    pub(super) fn log_loss(&self, reason: LossReason) {
         tracing::warn!(node = self.node(), %reason, "hold lost");
     }
 

@@ -1,12 +1,15 @@
+use super::requests::FLIGHTS_AT_MOST;
 use super::*;
 use crate::base::clock::virtual_clock;
 use crate::base::owner::Owner;
 use crate::hold::hold::{Hold, HoldState};
 use crate::machine::keeper::{Seen, ToWatch};
 use crate::machine::name::{Scheme, Uuid};
-use crate::machine::protocol::Origin;
+use crate::machine::protocol::{Node, Operation, Origin, Outcome, WatchEvent};
+use crate::machine::status::Status;
 use crate::session::fake::{FakeEnsemble, SESSION, TIMEOUT};
 use crate::session::heartbeat;
+use crate::zookeeper::ensemble::{Deletion, HeldNode, Write};
 use futures_util::FutureExt;
 
 fn barrier() -> Vec<Operation> {
