@@ -89,11 +89,17 @@ async fn keep(stage: &Stage, member: Member, name: &str, dice: &mut Dice) -> Res
     sleep(millis(dice, 0, longest as usize)).await;
     let company = stage.rounds.borrow().company(&own);
     let left = match if stage.is_calm.get() { 9 } else { dice.below(8) } {
-        0 => return Ok(drop(member)),
+        0 => {
+            drop(member);
+            return Ok(());
+        }
         1 => member.leave_timeout(Duration::ZERO).await,
         _ => match timeout(6 * PATIENCE, member.leave()).await {
             Ok(left) => left,
-            Err(_) => return Ok(stage.trouble(&format!("{name}: {own} does not end to leave"))),
+            Err(_) => {
+                stage.trouble(&format!("{name}: {own} does not end to leave"));
+                return Ok(());
+            }
         },
     };
     match left.as_ref().map_err(zklock_core::Error::kind) {
