@@ -54,14 +54,10 @@ CONTROLS = (
         ("any ready lets in", NODE, "|czxid| opened > czxid", "|_| true"),
         ("opens without the others", NODE, "guards.into_iter().map(", "guards.into_iter().take(1).map("),
         ("one too few opens", BARRIER, "others().count() + 1 >= members", "others().count() + 2 >= members"),
-        ("one that came again taken for one within", NODE, "self.others.correct(&seen(&nodes));", ""),
-        ("a name used again", NODE, "let next = self.mark.next();", "let next = self.mark;"),
         ("waits for the next round", BARRIER, "filter(|name| self.stayed.contains(*name)).filter(entered)", "filter(|name| !name.is_empty() || entered(name))"),
         ("leaves before the others", BARRIER, "members.filter(|name| self.stayed", "members.skip(1).filter(|name| self.stayed"),
-        ("ready left behind", NODE, "barrier::is_last(&seen(&nodes), &self.name)", "nodes.is_empty()"),
         ("no cleaning of a creation in doubt", NODE, "self.may_exist = true;", "self.may_exist = self.is_created;"),
         ("a lost deletion taken for an operator's", NODE, "Ok(is_sent || outcome == Outcome::Done)", "Ok(outcome == Outcome::Done)"),
-        ("left with its session, and waits no more", "zklock-core/src/client/membership.rs", "Err(Failure::SessionOver) if !stays => node = self.begin().await?,", ""),
     )),
 )
 COPY = ROOT / "target/simulation-copy"

@@ -63,9 +63,14 @@ pub(crate) async fn act(stage: Rc<Stage>, client: Client, name: String, mut dice
         let entered = match if stage.is_calm.get() { 9 } else { dice.below(10) } {
             0 => barrier.enter_timeout(Duration::ZERO).await.map(Some),
             1..3 => {
-                timeout(millis(&mut dice, 0, 300), barrier.enter()).await.map_or(Ok(None), |it| it.map(Some))
+                let tried = timeout(millis(&mut dice, 0, 300), barrier.enter()).await;
+                tried.map_or(Ok(None), |entered| entered.map(Some))
             }
-            _ => barrier.enter_timeout(PATIENCE).await.map(Some),
+            // The other member comes, too, sooner or later. If each waits for the other, this never ends.
+            _ => tokio::select! {
+                entered = barrier.enter() => entered.map(Some),
+                () = async { while !stage.is_over.get() { sleep(SESSION).await; } } => Ok(None),
+            },
         };
         let done = match entered {
             Ok(Some(member)) => keep(&stage, member, &name, &mut dice).await,

@@ -2,7 +2,7 @@
 
 use crate::support::members::{enters, is_empty, is_open, leaves, there, waits_to_leave};
 use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
-use ground::{Action, Kind, Trigger};
+use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
 use zklock_core::{ErrorKind, LossReason};
 
@@ -77,4 +77,28 @@ async fn a_lost_notification_delays_by_a_session_timeout_at_most() {
     soon(other).await.unwrap().unwrap();
     assert!(swallowed.fired() || also.fired());
     is_empty(&operator, path);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leaver_does_not_wait_for_one_that_came_after_the_barrier_was_opened() {
+    let (operator, path) = (operator(), "/crash/next");
+    let (one, proxy) = proxied_client().await;
+    let listed = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
+    let gate = Gate::new();
+    let held = proxy.on(Trigger::reply(Kind::Event).path(path).then(Action::Pause(gate.clone())));
+    operator.create_all(path, "");
+    let a = enters(&one, path, 2);
+    assert!(listed.wait(SOON));
+    // The other opens the barrier for both, and leaves before ours has looked.
+    let other = client().await;
+    drop(soon(enters(&other, path, 2)).await.unwrap().unwrap());
+    assert!(held.wait(SOON));
+    there(&operator, path, 1);
+    // Its name is the first, so ours does not stay to the end.
+    let next = format!("{path}/00000000-0000-4000-8000-000000000000");
+    operator.create(&next, "");
+    gate.open();
+    let a = soon(a).await.unwrap().unwrap();
+    soon(a.leave()).await.unwrap();
+    operator.delete(&next);
 }

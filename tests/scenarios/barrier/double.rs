@@ -86,7 +86,8 @@ async fn a_node_that_an_operator_deletes_is_created_again_by_who_waits_and_lost_
     // The waiter looks again when something changes, or after a session timeout.
     operator.create(&format!("{path}/ready"), "");
     operator.delete(&format!("{path}/ready"));
-    there(&operator, path, 1);
+    // Others may wait for the end of the old one, so its name is not used again.
+    assert_ne!(there(&operator, path, 1), first);
     let b = entered(enters(&one, path, 2)).await;
     let a = entered(a).await;
     operator.delete(b.node());
