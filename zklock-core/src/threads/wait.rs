@@ -55,7 +55,10 @@ fn wait_for(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrup
 fn poll(io: &Io, future: Waited<'_>, wait: Wait, interrupt: Option<&Interrupt>) -> Result<(), Error> {
     let own = OwnSignal::take(io);
     let polled = poll_by(&own.signal, io, future, wait, interrupt);
-    own.keep();
+    // Only the I/O thread lets it know of closed descriptors.
+    if !io.is_of_host() {
+        own.keep();
+    }
     polled
 }
 
@@ -118,7 +121,7 @@ thread_local! {
 impl OwnSignal {
     fn take(io: &Io) -> Self {
         // A thread that is ending has none.
-        let kept = OWN.try_with(Cell::take).ok().flatten();
+        let kept = if io.is_of_host() { None } else { OWN.try_with(Cell::take).ok().flatten() };
         // A wait that is over may still be woken. If a signal handler waits while its thread does, it has one of its own.
         let is_free = |own: &Self| own.of == io.opened() && Arc::strong_count(&own.signal) == 1;
         kept.filter(is_free).unwrap_or_else(|| {
