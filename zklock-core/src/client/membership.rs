@@ -16,7 +16,6 @@ use crate::base::debt::Debt;
 use crate::base::error::{Error, LossReason};
 use crate::base::failure::Failure;
 use crate::base::sync::Mutex;
-use crate::connect::level::Newer;
 use crate::machine::protocol::Patience;
 use crate::session::session::Link;
 use crate::zookeeper::node_data;
@@ -106,10 +105,6 @@ impl Membership {
         loop {
             let members = self.members;
             let node = self.begin().await?;
-            // The last member to come would be refused, while the others wait.
-            if !node.session.creates_in_transactions() {
-                return Err(node.failed(&Failure::Refused(Newer::DoubleBarrier.refusal())));
-            }
             match node.enter(members, patience).await {
                 // A session that is over cannot be used to enter.
                 Ok(_) if node.session.is_over() => {}

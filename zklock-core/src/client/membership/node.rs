@@ -6,6 +6,7 @@ use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
 use crate::base::failure::Failure;
 use crate::client::member::lost;
+use crate::connect::level::Newer;
 use crate::machine::barrier::{self, BarrierChild, Entrance, Others, READY, Ready};
 use crate::machine::name::Uuid;
 use crate::machine::protocol::{self, Operation, Outcome, Patience, Refusal, WatchEvent};
@@ -214,6 +215,11 @@ impl Node {
     /// Creates the node if it does not exist, and lists the children in the same flight, so that the last to come sees all
     /// others, and opens the barrier. Returns the children, and the transaction that created `ready`.
     async fn come(&mut self) -> Result<(Vec<String>, Option<i64>), Failure> {
+        // Each connection may show that the servers are too old. The last member to come would be refused, while the others wait.
+        self.session.connected().await;
+        if !self.session.creates_in_transactions() {
+            return Err(Failure::Refused(Newer::DoubleBarrier.refusal()));
+        }
         let directory = self.directory.clone();
         let mut flight = Vec::new();
         if self.in_doubt {
