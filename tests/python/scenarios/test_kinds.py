@@ -31,11 +31,11 @@ def test_one_holds_it_and_the_next_has_its_turn(
 ) -> None:
     make, part = KINDS[kind]
     lock = make(face.of(zk), path)
-    rival = KINDS["write" if kind == "read" else kind][0](face.of(other), path, timeout=0.1)
+    rival = KINDS["write" if kind == "read" else kind][0](face.of(other), path, timeout=0.5)
     hold = face(lock.hold, timeout=SOON)
     assert part in hold.node and hold.path == lock.path and hold.state is zklock.HoldState.HELD
     assert all(one.holds for one in face(lock.contenders))
-    assert face(rival.acquire, blocking=False) is False and face(rival.acquire, timeout=0.1) is False
+    assert face(rival.acquire, blocking=False) is False and face(rival.acquire, timeout=0.5) is False
     # The lock's own timeout.
     assert isinstance(times_out(lambda: face(rival.hold)).says(rival.path).error, TimeoutError)
     settled(other)
