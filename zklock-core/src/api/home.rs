@@ -212,9 +212,8 @@ impl Home {
 
     /// Notes that it is needed here.
     fn settle(&self) -> Result<(), Error> {
-        if let Some(Some(made)) = self.0.client.get()
-            && made.client.io().is_of_host()
-        {
+        let made = self.0.client.get().and_then(Option::as_ref);
+        if made.is_some_and(|made| made.client.io().is_of_host()) {
             return Ok(());
         }
         self.0.opened.get_or_init(|| Box::new(Opened::now())).check()

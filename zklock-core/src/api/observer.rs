@@ -10,7 +10,7 @@ use crate::threads::call::Call;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// Reports who holds a lock, and each new holder. See [`Lock::observe`].
+/// Reports who holds a lock, and each new holder. See [`Lock::observe`](crate::Lock::observe).
 ///
 /// # Examples
 ///

@@ -7,8 +7,8 @@ use std::sync::{Arc, Weak};
 use tokio::task::AbortHandle;
 
 /// Keeps a callback registered. Dropping it removes the callback. See
-/// [`Hold::on_lost`](super::Hold::on_lost) and
-/// [`Client::on_connection`](super::Client::on_connection).
+/// [`Hold::on_lost`](crate::Hold::on_lost) and
+/// [`Client::on_connection`](crate::Client::on_connection).
 ///
 /// # Examples
 ///

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-/// A contender in the queue of a lock. See [`Lock::contenders`].
+/// A contender in the queue of a lock. See [`Lock::contenders`](crate::Lock::contenders).
 ///
 /// # Examples
 ///
@@ -40,7 +40,7 @@ pub struct QueuedContender {
     pub node: String,
     /// The name that it gives itself: the node's data. zklock writes `host/pid`, or the identity in the client's options.
     /// Bytes that are not UTF-8 are replaced, and what nodes of a set of locks contain about the set is left out. For a
-    /// Curator holder that was [asked](Lock::request_release) to release the lock, and for any holder that Curator has asked, it is
+    /// Curator holder that was [asked](crate::Lock::request_release) to release the lock, and for any holder that Curator has asked, it is
     /// `__REVOKE__`.
     pub identity: String,
     /// The session that owns it.
