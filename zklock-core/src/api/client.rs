@@ -138,9 +138,7 @@ impl Client {
     /// ```
     pub fn connect_within(&self, wait: impl Into<Wait>) -> Call<Self> {
         let connected = self.clone();
-        self.home.begin(wait.into().at_least_none(), |client| {
-            Begun::Over(if client.fixed().is_closed() { Err(Error::closed()) } else { Ok(connected) })
-        })
+        self.home.begin_open(wait.into().at_least_none(), |_| Begun::Over(Ok(connected)))
     }
 
     /// Returns whether it has connected, and has not been closed since. A client whose session is lost still counts as
@@ -818,6 +816,6 @@ impl Client {
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.home.begin(Wait::Forever, |client| Begun::goes_on(client.io(), call(client.value())))
+        self.home.begin_open(Wait::Forever, |client| Begun::goes_on(client.io(), call(client.value())))
     }
 }

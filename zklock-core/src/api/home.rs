@@ -136,6 +136,18 @@ impl Home {
         Call::new(begin).until(wait)
     }
 
+    /// Like [`begin`](Self::begin), but refuses a closed client before anything else. An acquire does that itself, and is counted.
+    pub(super) fn begin_open<R: Send + 'static>(
+        &self,
+        wait: Wait,
+        begin: impl FnOnce(&CoreClient) -> Begun<R> + Send + 'static,
+    ) -> Call<R> {
+        self.begin(wait, |client| match client.fixed().is_closed() {
+            true => Begun::Over(Err(Error::closed())),
+            false => begin(client),
+        })
+    }
+
     /// Makes the call that closes the client for good.
     pub(super) fn close(&self) -> Call<()> {
         let home = self.clone();

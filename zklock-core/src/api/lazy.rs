@@ -59,7 +59,11 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.begin(wait, |value| Begun::goes_on(value.io(), call(value.value())))
+        let lazy = self.clone();
+        self.0.home.begin_open(wait, move |client| match lazy.of(client) {
+            Ok(value) => Begun::goes_on(value.io(), call(value.value())),
+            Err(error) => Begun::Over(Err(error)),
+        })
     }
 
     /// Like [`call`](Self::call), but also gives what adopts the values that come out of it.
