@@ -66,11 +66,8 @@ pub(crate) async fn act(stage: Rc<Stage>, client: Client, name: String, mut dice
                 let tried = timeout(millis(&mut dice, 0, 300), barrier.enter()).await;
                 tried.map_or(Ok(None), |entered| entered.map(Some))
             }
-            // The other member comes, too, sooner or later. If each waits for the other, this never ends.
-            _ => tokio::select! {
-                entered = barrier.enter() => entered.map(Some),
-                () = async { while !stage.is_over.get() { sleep(SESSION).await; } } => Ok(None),
-            },
+            // It gives up in the end: after the race that `zklock_machine::barrier` names, each may wait for the other.
+            _ => barrier.enter_timeout(PATIENCE).await.map(Some),
         };
         let done = match entered {
             Ok(Some(member)) => keep(&stage, member, &name, &mut dice).await,
