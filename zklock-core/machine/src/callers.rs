@@ -528,7 +528,7 @@ impl<O: Owner> Callers<O> {
         let Caller { id, call } = caller;
         let (owner, is_bound) = (call.owner, call.is_bound());
         let turn = self.add_turn(place, owner, is_bound);
-        // The shell makes the grant before anybody is told of it.
+        // The shell makes the grant before anybody learns of it.
         self.actions.push_back(Action::Grant { turn, place, owner, is_bound, is_kept });
         self.answer(*id, Answer::Held(turn));
         // Those that queued before their owner had it, as two calls of one task may, would wait for themselves.

@@ -119,7 +119,8 @@ impl Marks {
         // The names of home-made locks have their marks anywhere. One without a mark shows nothing: such a node is looked after
         // by its attempt alone.
         let of_pattern = || Uuid::of_session_in(self.session, child);
-        let mark = mark_of_companion(child).or_else(of_contender).or_else(of_pattern);
+        let of_member = || Uuid::parse(child);
+        let mark = mark_of_companion(child).or_else(of_contender).or_else(of_pattern).or_else(of_member);
         mark.filter(|mark| mark.session() == self.session)
     }
 
@@ -201,6 +202,17 @@ mod tests {
         let (gone, live) = (marks.begin(), marks.begin());
         marks.end(gone);
         let children = [companion(gone), companion(live), SINGLE_NAME.to_owned()];
+        let listing = marks.begin_listing();
+        assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
+    }
+
+    #[test]
+    fn the_name_of_a_member_of_a_double_barrier_is_its_mark() {
+        let mut marks = Marks::new(13);
+        let (gone, live) = (marks.begin(), marks.begin());
+        marks.end(gone);
+        let children =
+            [gone.to_string(), live.to_string(), Uuid::from_random(7).to_string(), "ready".to_owned()];
         let listing = marks.begin_listing();
         assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
     }

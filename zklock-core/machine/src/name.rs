@@ -192,7 +192,7 @@ impl Uuid {
     }
 
     /// Reads a mark in a name, with or without dashes.
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         // Longer forms have braces or are URNs; no library names a node like that.
         (text.len() <= 36).then(|| uuid::Uuid::try_parse(text).ok().map(Self)).flatten()
     }
