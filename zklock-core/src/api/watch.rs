@@ -28,7 +28,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Runs `watching` on the I/O thread, which calls the listener.
+    /// Runs `watching` in the client's runtime, which calls the listener.
     pub(super) fn start<V, F>(
         io: &Io,
         listener: Arc<Listener<V>>,

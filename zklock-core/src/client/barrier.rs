@@ -22,7 +22,7 @@ use std::time::Duration;
 /// How many times a refused write is tried if others create or delete the same nodes meanwhile.
 const ROUNDS_AT_MOST: u32 = 8;
 
-/// A barrier: a node that exists or does not. While it exists, callers of [`wait`](Self::wait) wait.
+/// A barrier: a node that exists or does not. While it exists, callers of [`wait_within`](Self::wait_within) wait.
 #[derive(Clone)]
 pub(crate) struct Barrier {
     client: Handle,
@@ -59,9 +59,7 @@ impl Barrier {
         ask_within(patience, slot, || slot.session(), problem, read).await
     }
 
-    /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout). It is hidden, because only the layers for threads and for
-    /// other languages have a [`Wait`] in place of a timeout.
-    #[doc(hidden)]
+    /// Waits until the barrier is not set.
     pub(crate) async fn wait_within(&self, wait: Wait) -> Result<(), Error> {
         let path = &self.path;
         if wait == Wait::Once {

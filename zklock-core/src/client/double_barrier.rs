@@ -41,7 +41,7 @@ impl DoubleBarrier {
         Ok(())
     }
 
-    /// Like [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout).
+    /// Enters when all members have come.
     pub(crate) async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
         let path = &self.path;
         let mut entering = self.begin_to_enter(wait.patience())?;

@@ -54,9 +54,7 @@ impl Member {
         }
     }
 
-    /// Leaves, and returns a future that waits for the others. It is hidden, because only the layers for other languages leave
-    /// in one call and wait in another.
-    #[doc(hidden)]
+    /// Leaves, and returns a future that waits for the others.
     pub(crate) fn begin_to_leave(
         &self,
         wait: Wait,

@@ -1,6 +1,6 @@
 //! The task that runs one member of a double barrier, from the creation of its node to its deletion.
 //!
-//! It comes, waits until the barrier is open, is inside, and leaves. The pure functions of [`barrier`] decide who may go on,
+//! It comes, waits until the barrier is open, is inside, and leaves. The pure functions of [`barrier`](crate::machine::barrier) decide who may go on,
 //! and who waits for whom.
 //!
 //! **A member's name is its own, and is never used again.** So every step can be repeated after a lost reply: a node of this

@@ -31,16 +31,13 @@ pub(crate) struct Once {
 }
 
 impl Once {
-    /// Makes the job whose runs hold this mutex. It is hidden, because only the command gives a job's mutex options.
-    #[doc(hidden)]
+    /// Makes the job whose runs hold this mutex.
     pub(crate) fn new(lock: Lock, spec: Arc<OnceSpec>) -> Self {
         let node = format!("{}/{NAME}", spec.path()).into();
         Self { lock, spec, node }
     }
 
-    /// Like [`begin`](Self::begin) or [`begin_timeout`](Self::begin_timeout), for the given owner. It is hidden, because only the
-    /// layers for threads and for other languages and the command have a [`Wait`] in place of a timeout.
-    #[doc(hidden)]
+    /// Begins a run for this owner, unless nothing is left to do in this period.
     pub(crate) async fn begin_as(&self, owner: Owner, wait: Wait) -> Result<Begun<(Hold, RunEntry)>, Error> {
         let hold = self.lock.acquire_as(owner, wait).await?;
         let pool = self.lock.pool();

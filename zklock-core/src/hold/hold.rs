@@ -145,18 +145,18 @@ impl Hold {
         Err(Error::new(ErrorKind::AtRisk, message))
     }
 
-    /// Like [`lost`](Self::lost), but does not keep the hold.
+    /// Returns the loss of this hold, which does not keep it.
     pub(crate) fn loss(&self) -> Loss {
         Loss { state: self.grant.holding().watch(), released: self.released.subscribe() }
     }
 
     /// Returns whether another contender is known to wait for what this hold has, or to have asked for its release. It
-    /// does not wait for the servers: the first call starts looking in the background. See [`wanted`](Self::wanted).
+    /// does not wait for the servers: the first call starts looking in the background.
     pub(crate) fn is_wanted(&self) -> bool {
         self.notice().now()
     }
 
-    /// Like [`wanted`](Self::wanted), but does not keep the hold.
+    /// Looks out for other contenders, and returns what reports them, which does not keep the hold.
     pub(crate) fn notice(&self) -> Wanted {
         self.ask_for_notice();
         self.unasked_notice()
@@ -259,9 +259,7 @@ impl Hold {
     }
 
     /// Releases the lock, and returns a future that waits for the release; `None` if there is nothing to wait for,
-    /// because the owner has other holds. It is hidden, because only the layers for threads and for other languages release in
-    /// one call and wait in another.
-    #[doc(hidden)]
+    /// because the owner has other holds.
     pub(crate) fn begin_release(
         &self,
         owner: Owner,

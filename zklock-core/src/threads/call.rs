@@ -212,7 +212,7 @@ impl<T: Send + 'static> Call<T> {
         Self::new(begin).until(wait).accepted(accept)
     }
 
-    /// Lets the call go on in the background. The I/O thread calls `ready` when there is a result, so `ready` must not
+    /// Lets the call go on in the background. A task of the client calls `ready` when there is a result, so `ready` must not
     /// block. If there already is a result, `ready` is called before this returns.
     ///
     /// Some calls, such as a release, begin their work here. Then dropping the returned value only ends the wait for

@@ -1,4 +1,4 @@
-//! A value of the asynchronous core, used by threads.
+//! A value of the layers below, as a handle of the API has it.
 
 use super::call::{Begun, Call};
 use super::io::Io;
@@ -6,8 +6,7 @@ use crate::base::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// A value of the asynchronous core, for example a [`Hold`](crate::Hold), used by threads: its calls are waited for here,
-/// or go on in the background. A forked child has a copy, which it does not touch.
+/// A value of the layers below, and the runtime of its client. A forked child has a copy, which it does not touch.
 pub(crate) struct ForkSafe<T>(Arc<OfHere<T>>);
 
 /// Its last owner drops the value, unless it must be left alone.

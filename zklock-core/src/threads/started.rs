@@ -45,7 +45,7 @@ pub struct Started<T> {
     accept: fn(T) -> Result<T, Error>,
 }
 
-/// The task on the I/O thread that polls the call.
+/// The task in the client's runtime that polls the call.
 struct Task {
     handle: AbortHandle,
     io: Io,

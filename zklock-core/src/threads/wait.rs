@@ -69,7 +69,7 @@ fn poll_by(
     wait: Wait,
     interrupt: Option<&Interrupt>,
 ) -> Result<(), Error> {
-    // The future's timers belong to the I/O thread.
+    // The future's timers belong to the client's runtime.
     let _runtime = io.enter();
     // Moved here, so that it is dropped inside the runtime.
     let mut future = future;
