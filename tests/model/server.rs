@@ -124,7 +124,6 @@ impl Scene {
                 self.ensemble.create_directory(directory);
                 return Outcome::Done;
             }
-            Operation::DeleteAll { paths } => return done_if(self.ensemble.delete_all(paths)),
             Operation::DeleteDirectory { directory } => {
                 return self.ensemble.delete_if_empty(directory).map_or(Outcome::NotEmpty, done_if);
             }

@@ -17,7 +17,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import planted
 from planted import MACHINE, ROOT, Control
 
-NODE, BARRIER = "zklock-core/src/client/membership/node.rs", f"{MACHINE}/barrier.rs"
+MEMBER, NODE = "zklock-core/src/client/membership.rs", "zklock-core/src/client/membership/node.rs"
+BARRIER = f"{MACHINE}/barrier.rs"
 CONTROLS = (
     *planted.EVERYWHERE,
     Control(
@@ -57,6 +58,9 @@ CONTROLS = (
         ("waits for the next round", BARRIER, "filter(|name| self.stayed.contains(*name)).filter(entered)", "filter(|name| !name.is_empty() || entered(name))"),
         ("leaves before the others", BARRIER, "members.filter(|name| self.stayed", "members.skip(1).filter(|name| self.stayed"),
         ("no cleaning of a creation in doubt", NODE, "self.may_exist = true;", "self.may_exist = self.is_created;"),
+        ("gives up with its session", MEMBER, "Err(Failure::SessionOver) => {}", "Err(Failure::SessionOver) if members == 0 => {}"),
+        ("forgets in its next session whom it waits for", MEMBER, "take(&mut node.others)", "take(&mut node.others)).map(|_| Default::default()"),
+        ("ready deleted under one that joins", "zklock-core/src/zookeeper/operations.rs", "add_delete(opened, Some(*version))", "add_delete(opened, Some(*version).filter(|_| false))"),
         ("a lost deletion taken for an operator's", NODE, "Ok(is_sent || outcome == Outcome::Done)", "Ok(outcome == Outcome::Done)"),
     )),
 )

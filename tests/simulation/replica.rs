@@ -167,11 +167,11 @@ impl Replica {
         listing(&self.0.tree, "/").into_keys()
     }
 
-    /// The paths of a node's children, with the transactions that created them.
+    /// The paths of a node's children, with the transactions that last wrote them.
     pub(crate) fn children(&self, path: &str) -> impl Iterator<Item = (String, i64)> {
         let children = self.0.tree.node(path).into_iter().flat_map(|node| &node.children);
         let paths = children.map(move |name| format!("{path}/{name}"));
-        paths.filter_map(|path| self.created(&path).map(|created| (path, created)))
+        paths.filter_map(|path| self.0.tree.node(&path).map(|node| (path, node.mzxid)))
     }
 
     /// The transaction that created a node.

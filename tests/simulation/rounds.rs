@@ -19,39 +19,29 @@ const READY: &str = "ready";
 /// What the quorum has committed.
 #[derive(Default)]
 pub(crate) struct Rounds {
-    /// The children of the barrier, with the transactions that created them.
+    /// The children of the barrier, with the transactions that last wrote them.
     there: BTreeMap<String, i64>,
     /// The transaction that opened the barrier for each member.
     opened: BTreeMap<String, i64>,
-    /// Nothing shows who is within since `ready` was deleted while one was there who had joined after the last one looked:
-    /// see `zklock_machine::barrier`.
-    cut: i64,
 }
 
 impl Rounds {
     /// Looks at the barrier after one commit. Returns what is wrong.
     pub(crate) fn see(&mut self, there: BTreeMap<String, i64>) -> Option<String> {
         let before = std::mem::replace(&mut self.there, there).remove(READY);
-        let (ready, members) = (self.there.get(READY), || self.there.keys().filter(|name| *name != READY));
-        let goes_on = members().any(|name| self.opened.contains_key(name));
-        match ready {
-            None if before.is_some() && goes_on => self.cut = before.unwrap_or(0),
-            Some(ready) if before != Some(*ready) => {
-                let count = members().count();
-                for member in members() {
-                    self.opened.entry(member.clone()).or_insert(*ready);
-                }
-                return (count < MEMBERS && !goes_on).then(|| format!("{BARRIER} is opened for {count}"));
-            }
-            _ => {}
+        let ready = *self.there.get(READY).filter(|ready| before != Some(**ready))?;
+        let members = || self.there.keys().filter(|name| *name != READY);
+        let (count, goes_on) = (members().count(), members().any(|name| self.opened.contains_key(name)));
+        for member in members() {
+            self.opened.entry(member.clone()).or_insert(ready);
         }
-        None
+        (count < MEMBERS && !goes_on).then(|| format!("{BARRIER} is opened for {count}"))
     }
 
     /// The members that must leave before this one has left.
     fn company(&self, own: &str) -> Vec<String> {
         let opened = |name: &str| self.opened.get(name).copied().unwrap_or(i64::MAX);
-        let counts = |name: &&String| **name != own && opened(name) <= opened(own) && opened(name) > self.cut;
+        let counts = |name: &&String| **name != own && opened(name) <= opened(own);
         self.there.keys().filter(counts).cloned().collect()
     }
 }
@@ -66,15 +56,19 @@ pub(crate) async fn act(stage: Rc<Stage>, client: Client, name: String, mut dice
                 let tried = timeout(millis(&mut dice, 0, 300), barrier.enter()).await;
                 tried.map_or(Ok(None), |entered| entered.map(Some))
             }
-            // It gives up in the end: after the race that `zklock_machine::barrier` names, each may wait for the other.
-            _ => barrier.enter_timeout(PATIENCE).await.map(Some),
+            // The other member comes, too, sooner or later. If each waits for the other, this never ends.
+            _ => tokio::select! {
+                entered = barrier.enter() => entered.map(Some),
+                () = async { while !stage.is_over.get() { sleep(SESSION).await; } } => Ok(None),
+            },
         };
         let done = match entered {
             Ok(Some(member)) => keep(&stage, member, &name, &mut dice).await,
             other => other.map(drop),
         };
         match done.map_err(|error| (error.kind(), error)) {
-            Ok(()) | Err((ErrorKind::Timeout | ErrorKind::Unreachable | ErrorKind::Lost(_), _)) => {}
+            // One that enters goes on in its next session.
+            Ok(()) | Err((ErrorKind::Timeout | ErrorKind::Unreachable, _)) => {}
             Err((_, error)) => stage.trouble(&format!("{name}: {error}")),
         }
         sleep(millis(&mut dice, 1, 150)).await;
@@ -119,6 +113,7 @@ async fn keep(stage: &Stage, member: Member, name: &str, dice: &mut Dice) -> Res
         {
             stage.trouble(&format!("{name}: {own} is told that it was deleted, which nobody did"));
         }
+        Err(ErrorKind::Lost(_)) => return Ok(()),
         Err(_) => {}
     }
     left

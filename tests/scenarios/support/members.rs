@@ -21,9 +21,14 @@ pub(crate) fn leaves(member: Member) -> JoinHandle<Result<(), Error>> {
 
 /// A hook that fires when the member, whose client is behind this proxy, has begun to wait for the other to leave.
 pub(crate) fn waits_to_leave(proxy: &Proxy, member: &Member, other: &Member) -> Hook {
+    proxy.on(looks_at(Trigger::reply(Kind::GetData), member, other))
+}
+
+/// The same moment, of a read.
+pub(crate) fn looks_at(read: Trigger, member: &Member, other: &Member) -> Trigger {
     // The member with the first name keeps its node. The other deletes its own, after it has read all nodes.
     let nth = if member.node() < other.node() { 1 } else { 2 };
-    proxy.on(Trigger::reply(Kind::GetData).nth(nth).path(other.node()))
+    read.nth(nth).path(other.node())
 }
 
 /// This number of members, within the barrier, each with its own client.

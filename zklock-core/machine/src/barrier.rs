@@ -3,14 +3,13 @@
 //!
 //! A member is an ephemeral child. The child `ready`, which outlives its creator, says that the barrier is open. That
 //! it exists means little: the members of a round that crashed leave it behind, and a lone newcomer would be let in.
-//! What counts is which was created first, `ready` or the members: **a round goes on as long as there is a member that
-//! is older than `ready`**. A member that joins a running round creates `ready` again, so that this is true for it too.
+//! What counts is which is older, `ready` or the members: **a round goes on as long as there is a member that is older
+//! than `ready`**. A member that joins a running round renews `ready`, so that this is true for it too: it writes its data.
 //!
-//! One race is left, and only with more members than it takes to open the barrier. The last member of a round deletes
-//! `ready` together with its own node. If another joins the round after the last one has looked and before it deletes,
-//! no node shows any more that the other is inside. Members that come after that may wait for each other in two rounds.
-//! ZooKeeper has no check that would make the transaction fail, because a node that was created again has the same
-//! version as the one before.
+//! The last member of a round deletes `ready` together with its own node. It asks for the version of `ready` before it
+//! looks who is left, and deletes no other version. So it fails if one joins the round meanwhile: after that, no node would
+//! show that the other is inside, and two members could wait for each other in two rounds. If `ready` were created anew
+//! instead, it would have the same version as before. (Members of Curator's delete any version.)
 
 use std::collections::BTreeSet;
 
@@ -20,12 +19,12 @@ pub const READY: &str = "ready";
 /// The most nodes to check in the transaction that opens a barrier, which has to fit into a request.
 const GUARDS_AT_MOST: usize = 100;
 
-/// A child, with the transaction that created it.
+/// A child, with the transaction that made it what it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BarrierChild<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The transaction that created it.
+    /// The transaction that created it, or that last wrote `ready`.
     pub czxid: i64,
 }
 
@@ -75,12 +74,12 @@ pub enum Entrance<'a> {
     Absent,
     /// Go on.
     Passes,
-    /// Create `ready` if these members exist, and go on.
+    /// Create or renew `ready` if these members exist, and go on.
     Opens {
         /// The members, itself among them.
         guards: Vec<&'a str>,
-        /// Whether there is a `ready` that has to be deleted in the same transaction.
-        replaces: bool,
+        /// Whether there is a `ready`, which has to be written to.
+        renews: bool,
     },
     /// Wait for `ready` to change.
     Waits,
@@ -96,7 +95,7 @@ pub enum Entrance<'a> {
 /// let children = ["b", "a"].map(String::from);
 /// let guards = vec!["b", "a"];
 /// assert_eq!(entrance(&children, "b", 3, Ready::Missing), Entrance::Waits);
-/// assert_eq!(entrance(&children, "b", 2, Ready::Missing), Entrance::Opens { guards, replaces: false });
+/// assert_eq!(entrance(&children, "b", 2, Ready::Missing), Entrance::Opens { guards, renews: false });
 /// assert_eq!(entrance(&children, "b", 3, Ready::Newer), Entrance::Passes);
 /// ```
 pub fn entrance<'a>(children: &'a [String], own: &'a str, members: usize, ready: Ready<'a>) -> Entrance<'a> {
@@ -106,10 +105,10 @@ pub fn entrance<'a>(children: &'a [String], own: &'a str, members: usize, ready:
     let others = || others(children, own);
     match ready {
         Ready::Newer => Entrance::Passes,
-        Ready::OfRound(member) => Entrance::Opens { guards: vec![own, member], replaces: true },
+        Ready::OfRound(member) => Entrance::Opens { guards: vec![own, member], renews: true },
         Ready::Missing | Ready::LeftBehind if others().count() + 1 >= members => {
             let guards = std::iter::once(own).chain(others()).take(members.min(GUARDS_AT_MOST)).collect();
-            Entrance::Opens { guards, replaces: ready == Ready::LeftBehind }
+            Entrance::Opens { guards, renews: ready == Ready::LeftBehind }
         }
         Ready::Missing | Ready::LeftBehind => Entrance::Waits,
     }
@@ -229,7 +228,7 @@ mod tests {
     fn what_a_crashed_round_left_behind_lets_nobody_in() {
         assert_eq!(Ready::of(&seen(&[READY, "a", "b"]), "b"), Ready::LeftBehind);
         let children = named(&["a", "b", READY]);
-        let opens = Entrance::Opens { guards: vec!["b", "a"], replaces: true };
+        let opens = Entrance::Opens { guards: vec!["b", "a"], renews: true };
         assert_eq!(entrance(&children, "b", 2, Ready::LeftBehind), opens);
         assert_eq!(entrance(&children, "b", 3, Ready::LeftBehind), Entrance::Waits);
     }
@@ -238,7 +237,7 @@ mod tests {
     fn one_who_is_late_joins_a_round_only_while_a_member_of_it_is_there() {
         let ready = Ready::of(&seen(&["m", READY, "late"]), "late");
         assert_eq!(ready, Ready::OfRound("m"));
-        let opens = Entrance::Opens { guards: vec!["late", "m"], replaces: true };
+        let opens = Entrance::Opens { guards: vec!["late", "m"], renews: true };
         assert_eq!(entrance(&named(&["late", "m", READY]), "late", 9, ready), opens);
     }
 

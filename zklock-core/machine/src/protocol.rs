@@ -55,14 +55,15 @@ pub enum Operation {
     ReadLimit { path: Arc<str> },
     /// Let the quorum commit that the nodes exist.
     Check { paths: Vec<String> },
-    /// Create a persistent node, if the guards exist, in one transaction, which may first delete a node of that name.
-    Open { guards: Vec<String>, path: String, replaces: bool, data: Arc<[u8]> },
+    /// Create a persistent node, if the guards exist, in one transaction. Or renew it: write its data, so that it is as old as
+    /// one that is created now, and has another version.
+    Open { guards: Vec<String>, path: String, renews: bool, data: Arc<[u8]> },
     /// Delete a node.
     Delete { path: String },
     /// Delete two nodes in one transaction. If one does not exist, the other stays.
     DeletePair { path: String, companion: String },
-    /// Delete nodes in one transaction.
-    DeleteAll { paths: Vec<String> },
+    /// Delete a node, and the persistent one if it has this version, in one transaction.
+    Close { path: String, opened: String, version: i32 },
 }
 
 impl Operation {
@@ -93,7 +94,7 @@ impl Operation {
             | Self::Open { .. }
             | Self::Delete { .. }
             | Self::DeletePair { .. }
-            | Self::DeleteAll { .. } => true,
+            | Self::Close { .. } => true,
             // Creating parents that exist writes nothing. The others only read.
             Self::CreateParents { .. }
             | Self::CreateLastingParents { .. }
@@ -175,7 +176,7 @@ pub struct Node {
 /// The origin of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Origin {
-    /// The transaction that created it: the fencing token.
+    /// The transaction that created it: the fencing token. Of a persistent node, the one that last wrote it.
     pub czxid: i64,
     /// The session that owns it; 0 for a persistent node.
     pub session: i64,
@@ -269,9 +270,9 @@ mod tests {
             Operation::DeleteDirectory { directory: directory() },
             Operation::Barrier { directory: directory() },
             Operation::Check { paths: vec![path()] },
-            Operation::Open { guards: vec![path()], path: path(), replaces: false, data: Arc::default() },
+            Operation::Open { guards: vec![path()], path: path(), renews: false, data: Arc::default() },
             Operation::Delete { path: path() },
-            Operation::DeleteAll { paths: vec![path()] },
+            Operation::Close { path: path(), opened: path(), version: 0 },
         ] {
             assert!(write.is_quorum_write(), "{write:?}");
         }

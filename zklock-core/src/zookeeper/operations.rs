@@ -183,17 +183,20 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let call = check_all(client, paths);
             Box::pin(async move { (call.await, None) })
         }
-        Operation::Open { guards, path, replaces, data } => {
+        Operation::Open { guards, path, renews, data } => {
             let mut writer = client.new_multi_writer();
             let options = CreateMode::Persistent.with_acls(access.list());
             let added = guards.iter().try_for_each(|guard| writer.add_check_version(guard, -1));
-            let added = added.and_then(|()| if *replaces { writer.add_delete(path, None) } else { Ok(()) });
-            let added = added.and_then(|()| writer.add_create(path, data, &options));
+            let added = added.and_then(|()| match renews {
+                true => writer.add_set_data(path, data, None),
+                false => writer.add_create(path, data, &options),
+            });
             done(connection, writer, added)
         }
-        Operation::DeleteAll { paths } => {
+        Operation::Close { path, opened, version } => {
             let mut writer = client.new_multi_writer();
-            let added = paths.iter().try_for_each(|path| writer.add_delete(path, None));
+            let added = writer.add_delete(path, None);
+            let added = added.and_then(|()| writer.add_delete(opened, Some(*version)));
             done(connection, writer, added)
         }
         Operation::DeletePair { path, companion } => {
@@ -334,9 +337,10 @@ fn node(path: &str, stat: &Stat) -> Node {
     Node { name, origin: origin(stat) }
 }
 
-/// Returns a node that was read, with its origin even if it is not ephemeral.
+/// Returns a node that was read, with its origin even if it is not ephemeral. A node that stays is as old as its data.
 fn node_of_any(path: &str, stat: &Stat) -> Node {
-    let origin = Origin { czxid: stat.czxid, session: stat.ephemeral_owner };
+    let czxid = if stat.ephemeral_owner == 0 { stat.mzxid } else { stat.czxid };
+    let origin = Origin { czxid, session: stat.ephemeral_owner };
     Node { origin: Some(origin), ..node(path, stat) }
 }
 

@@ -61,8 +61,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
             directories.dedup();
             lack("CREATE", &directories.join(" or of "))
         }
-        // The server does not say which of the two operations in the transaction it refused.
-        Operation::Open { path, replaces: true, .. } => lack("CREATE or DELETE", parent(path)),
+        Operation::Open { path, renews: true, .. } => lack("WRITE", path),
         Operation::CreateWithin { path, .. }
         | Operation::CreateSingle { path, .. }
         | Operation::CreatePair { path, .. }
@@ -76,9 +75,10 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
         }
         Operation::Inspect { path } | Operation::InspectAndWatch { path } => to_read(path),
         Operation::ReadLimit { path } => to_read(path),
-        Operation::Delete { path } | Operation::DeletePair { path, .. } => to_delete(path),
+        Operation::Delete { path } | Operation::DeletePair { path, .. } | Operation::Close { path, .. } => {
+            to_delete(path)
+        }
         Operation::DeleteDirectory { directory } => to_delete(directory),
-        Operation::DeleteAll { paths } => paths.first().map_or_else(String::new, |path| to_delete(path)),
         Operation::Barrier { .. }
         | Operation::Check { .. }
         | Operation::Owns { .. }

@@ -11,8 +11,8 @@ use crate::machine::barrier::{self, BarrierChild, Entrance, Others, READY, Ready
 use crate::machine::name::Uuid;
 use crate::machine::protocol::{self, Operation, Outcome, Patience, Refusal, WatchEvent};
 use crate::session::ask::MOMENT;
-use crate::session::session::{Link, Session};
-use crate::zookeeper::ensemble::{Landing, Pending, either, text_of};
+use crate::session::session::Session;
+use crate::zookeeper::ensemble::{NodeVersion, Pending, either, text_of};
 use std::collections::BTreeSet;
 use std::future::pending;
 use std::sync::Arc;
@@ -41,8 +41,6 @@ pub(super) struct Node {
     pub(super) may_exist: bool,
     /// Whether the server may lag behind what we know or did.
     in_doubt: bool,
-    /// Kept here, so that nothing overtakes it if its caller goes away.
-    flight: Option<Pending<Landing>>,
     pub(super) watch: Option<Pending<WatchEvent>>,
 }
 
@@ -71,7 +69,6 @@ impl Node {
             czxid: None,
             may_exist: false,
             in_doubt: false,
-            flight: None,
             watch: None,
         }
     }
@@ -104,18 +101,14 @@ impl Node {
     }
 
     /// Sends requests back to back, as soon as there is a connection: without one, they would wait without limit, and still run
-    /// when nobody wants them any more.
+    /// when nobody wants them any more. A flight that is dropped is not overtaken: what follows goes the same way, and a
+    /// session that meets a node of its own that nobody knows deletes it.
     async fn send(&mut self, flight: Vec<Operation>) -> Result<Vec<Outcome>, Failure> {
-        if let Some(earlier) = &mut self.flight {
-            earlier.await;
-            self.flight = None;
-        }
         self.session.connected().await;
         if self.session.is_over() {
             return Err(Failure::SessionOver);
         }
-        let landing = self.flight.insert(self.session.send_for_attempt(flight)).await;
-        self.flight = None;
+        let landing = self.session.send_for_attempt(flight).await;
         self.watch = match (self.watch.take(), landing.watch) {
             (Some(earlier), Some(new)) => Some(either(earlier, new)),
             (earlier, new) => earlier.or(new),
@@ -137,16 +130,11 @@ impl Node {
         }
     }
 
-    /// Waits until what was looked at changes, but no longer than a session timeout: an operator may delete our node, which no
-    /// watch reports, and a notification may be lost.
+    /// Waits until what was looked at changes, or the connection ends, but no longer than a session timeout: an operator may
+    /// delete our node, which no watch reports, and a notification may be lost.
     async fn changed(&mut self) {
         let watch = self.watch.take().unwrap_or_else(|| Box::pin(pending()));
-        let mut link = self.session.link();
-        tokio::select! {
-            _ = watch => {}
-            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {}
-            () = clock::sleep(self.session.heartbeat() * HEARTBEATS) => {}
-        }
+        let _ = clock::timeout(self.session.heartbeat() * HEARTBEATS, watch).await;
     }
 
     /// Waits until the barrier is open. Returns `false` if it is not, and the member does not want to wait.
@@ -192,20 +180,18 @@ impl Node {
             }
             Entrance::Passes => Ok(Some(others)),
             Entrance::Waits => Ok(None),
-            Entrance::Opens { guards, replaces } => {
+            Entrance::Opens { guards, renews } => {
                 let joins = matches!(ready, Ready::OfRound(_));
                 let entered = if joins { names(barrier::insiders(&seen)) } else { others };
                 let guards = guards.into_iter().map(|guard| self.path_of(guard)).collect();
                 let (path, data) = (self.path_of(READY), self.data.clone());
-                match self.ask(Operation::Open { guards, path, replaces, data }).await? {
+                match self.ask(Operation::Open { guards, path, renews, data }).await? {
                     Outcome::Done => Ok(Some(entered)),
                     // Another member has opened it first.
                     Outcome::NodeExists => {
                         Err(Failure::TryAgain(format!("{READY} comes and goes in a loop")))
                     }
-                    // The `ready` that should have been replaced.
-                    Outcome::NotEmpty => Err(Failure::TryAgain(format!("{READY} has children: delete them"))),
-                    // One of the members that should have gone in is gone, or the `ready` that should have been replaced.
+                    // One of the members that should have gone in is gone, or the `ready` that should have been renewed.
                     _ => Err(Failure::Unknown),
                 }
             }
@@ -321,13 +307,16 @@ impl Node {
     pub(super) async fn remove(&mut self) -> Result<bool, Failure> {
         let mut is_sent = false;
         loop {
-            let is_last = match self.survey().await {
-                Ok(nodes) => {
+            let (session, ready) = (self.session.clone(), self.path_of(READY));
+            // The version is asked for first, so that it is not newer than what the survey shows.
+            let (opened, nodes) = tokio::join!(session.look(ready.as_str().into()), self.survey());
+            let last = match opened.and_then(|opened| Ok((opened, nodes?))) {
+                Ok((opened, nodes)) => {
                     self.others.correct(&seen(&nodes));
-                    barrier::is_last(&seen(&nodes), &self.name)
+                    opened.filter(|_| barrier::is_last(&seen(&nodes), &self.name))
                 }
                 // The node must go even if the children cannot be read.
-                Err(Failure::Refused(_)) => false,
+                Err(Failure::Refused(_)) => None,
                 Err(Failure::SessionOver) if !is_sent => return Err(Failure::SessionOver),
                 Err(Failure::SessionOver) => return Ok(true),
                 Err(_) => {
@@ -335,8 +324,10 @@ impl Node {
                     continue;
                 }
             };
-            let both = Operation::DeleteAll { paths: vec![self.path(), self.path_of(READY)] };
-            let mut deleted = if is_last { self.ask(both).await } else { Ok(Outcome::NoNode) };
+            let mut deleted = Ok(Outcome::NoNode);
+            if let Some(NodeVersion { version, .. }) = last {
+                deleted = self.ask(Operation::Close { path: self.path(), opened: ready, version }).await;
+            }
             // If not, one of the two is gone, or `ready` must not be deleted.
             if !matches!(deleted, Ok(Outcome::Done) | Err(Failure::Unknown | Failure::SessionOver)) {
                 deleted = self.ask(Operation::Delete { path: self.path() }).await;
