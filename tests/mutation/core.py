@@ -25,7 +25,7 @@ SOURCE = "zklock-core/src/"
 JOBS = ("answers", "holding", "holds", "link", "orphans", "requests")
 SESSION = ("session", *(f"session/{job}" for job in JOBS), "attempt_marks", "lateness", "nodes", "heartbeat")
 HOLD = ("hold", "grant", "loss", "wanted")
-FILES = {f"session/{name}.rs" for name in SESSION} | {f"hold/{name}.rs" for name in HOLD} | {"attempt/driver.rs"}
+FILES = {f"session/{name}.rs" for name in SESSION} | {f"hold/{name}.rs" for name in HOLD} | {"attempt/local_queue/attempt/driver.rs"}
 COPY = ROOT / "target/mutants/tree"
 # A planted bug was found after some hundred seeds at most, but for two.
 SEEDS = 1_500

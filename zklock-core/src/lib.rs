@@ -149,7 +149,7 @@
 //            spec                                       how a lock is described
 //            all any semaphore                          rules about the claims of some kinds
 // attempt    local_queue                                one process's queue in front of a lock, and its attempts
-//            driver strangers set members entry         runs any machine; foreign contenders; sets; members of barriers
+//            strangers set members entry                foreign contenders; sets; members of barriers
 //            refused shared                             why it was refused; what the handles of a client share
 // hold       hold                                       what a holder has
 //            guarded wanted

@@ -1,4 +1,5 @@
-//! The interface of a machine: an algorithm that sends requests and gets their outcomes.
+//! The interface of the two machines that run an attempt: [`Contender`](crate::contender::Contender) where there is a queue, and
+//! [`Single`](crate::single::Single) where there is none.
 
 use crate::Moment;
 use crate::lasting::Lasting;
@@ -7,7 +8,7 @@ use crate::protocol::{Now, Operation, Outcome, Verdict, WatchEvent};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An algorithm as a state machine. One loop runs them all.
+/// An algorithm as a state machine, which sends requests and gets their outcomes.
 ///
 /// The driver passes it sessions, replies, watch events and the time through `handle_*`, in the order in which they happen.
 /// After each call it asks [`poll_verdict`](Self::poll_verdict), [`poll_flight`](Self::poll_flight) and
@@ -53,7 +54,7 @@ pub trait Machine {
     fn handle_end(&mut self);
 
     /// The holder wants to be told when others wait for what it holds, or ask for it, and when a node of it is deleted.
-    fn handle_notice(&mut self) {}
+    fn handle_notice(&mut self);
 
     /// The caller has tried to get the same before, and found it busy.
     fn handle_tried_before(&mut self) {}

@@ -13,7 +13,6 @@
 mod attempt;
 mod held_at;
 mod holder_lookup;
-mod span;
 mod waiter;
 
 use crate::attempt::refused::deadlock;
@@ -40,14 +39,13 @@ use crate::zookeeper::ensemble::Pending;
 use attempt::Attempt;
 pub(crate) use held_at::HeldAt;
 use holder_lookup::HolderLookup;
-pub(crate) use span::of_call as span_of_call;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
 use tokio::sync::watch;
 use waiter::Waiter;
-pub(crate) use waiter::{Acquired, Ticket};
+pub(crate) use waiter::{Acquired, Ticket, span_of_call};
 
 impl callers::Owner for Owner {
     fn returns(self) -> bool {

@@ -1,4 +1,3 @@
-pub(crate) mod driver;
 mod entry;
 pub(crate) mod local_queue;
 pub(crate) mod members;

@@ -231,6 +231,10 @@ impl FakeEnsemble {
 
     fn execute(&self, operation: &Operation) -> (Outcome, Option<Pending<WatchEvent>>) {
         let exists = |path: &String| lock_ignoring_poison(&self.0.nodes).contains_key(path);
+        let created = |path: &String, czxid| {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            Node { name, origin: Some(Origin { czxid, session: SESSION }) }
+        };
         let found = |is_there: bool| if is_there { Outcome::Done } else { Outcome::NoNode };
         match operation {
             Operation::Create(NewNode { directory, prefix, data }) => {
@@ -241,14 +245,13 @@ impl FakeEnsemble {
                 let origin = Some(Origin { czxid, session: SESSION });
                 (Outcome::Created(vec![Node { name, origin }]), None)
             }
+            Operation::CreateSingle { path, .. } => {
+                (Outcome::Created(vec![created(path, self.create(path))]), None)
+            }
             Operation::CreatePair { path, companion, .. } => {
                 let czxid = self.create(companion);
                 self.create_with(path, czxid);
-                let node = |path: &String| {
-                    let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-                    Node { name, origin: Some(Origin { czxid, session: SESSION }) }
-                };
-                (Outcome::Created(vec![node(companion), node(path)]), None)
+                (Outcome::Created(vec![created(companion, czxid), created(path, czxid)]), None)
             }
             Operation::Inspect { path } => {
                 let czxid = lock_ignoring_poison(&self.0.nodes).get(path).copied();

@@ -1,13 +1,16 @@
 //! The task of one attempt, from the turn of a waiter until nothing of it is left at the servers.
 //!
-//! It belongs to no caller: what it works for is its queue's wish. The driver runs the machine of the attempt; this task acts on
-//! its verdicts.
+//! It belongs to no caller: what it works for is its queue's wish. A caller waits for an answer, and may go away at any moment. So
+//! no await point of a caller can leak a node. `driver` runs the machine of the attempt; the rest acts on its verdicts.
+
+mod driver;
+#[cfg(test)]
+mod tests;
 
 use super::waiter::Waiter;
 use super::{Event, LocalQueue, PlaceRecord, Wish};
-use crate::attempt::driver::{Driver, SessionSource};
 use crate::attempt::refused::refused;
-use crate::attempt::{entry, strangers};
+use crate::attempt::strangers;
 use crate::base::clock;
 use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind, LossReason};
@@ -21,10 +24,9 @@ use crate::machine::name::mark_of_companion;
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::machine::single::Single;
 use crate::machine::status::Status;
-use crate::session::session::Link;
-use crate::session::session::{Holding, HoldingState, Notice};
+use crate::session::session::{Holding, HoldingState, Link, Notice, Session};
 use crate::zookeeper::ensemble::Pending;
-use futures_util::FutureExt;
+use driver::InSession;
 use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
@@ -38,7 +40,10 @@ pub(super) struct Attempt {
     queue: Arc<LocalQueue>,
     place: PlaceId,
     wish: watch::Receiver<Wish>,
-    driver: Driver<dyn Machine + Send>,
+    machine: Box<dyn Machine + Send>,
+    /// The only session that it may use: that of the hold that it is inside of.
+    within: Option<Arc<Session>>,
+    work: Option<InSession>,
     claims: Arc<[Claim]>,
     /// Whether its caller does not want to wait.
     tries: bool,
@@ -72,16 +77,16 @@ impl Attempt {
         tried_before: bool,
     ) -> Self {
         let mut patience = waiter.patience;
-        let (source, claims) = match (&queue.claims[..], &waiter.within) {
+        let (within, claims) = match (&queue.claims[..], &waiter.within) {
             // Inside of the owner's write side it is granted at once, unless there is a node where there should be none.
             ([claim], Some(writer)) => {
                 patience = Patience::Waits;
                 let name = writer.holding().nodes.iter().find(|node| is_below(node, &claim.directory));
                 let within = name.map(|node| name_of(node).to_owned());
                 let claim = Claim { within, ..claim.clone() };
-                (SessionSource::Session(writer.session().clone()), Arc::from([claim]))
+                (Some(writer.session().clone()), Arc::from([claim]))
             }
-            _ => (SessionSource::Slot(queue.shared.pool.slot().clone()), queue.claims.clone()),
+            _ => (None, queue.claims.clone()),
         };
         let mut machine: Box<dyn Machine + Send> = match &claims[..] {
             [claim] if !claim.has_queue() => {
@@ -92,12 +97,13 @@ impl Attempt {
         if tried_before {
             machine.handle_tried_before();
         }
-        let driver = Driver::new(machine, source, claims.iter().flat_map(directories).collect());
         Self {
             queue,
             place,
             wish: record.wish.subscribe(),
-            driver,
+            machine,
+            within,
+            work: None,
             claims,
             tries: waiter.patience == Patience::TriesOnce,
             is_waiting: false,
@@ -114,8 +120,8 @@ impl Attempt {
         if is_at_once {
             // Whatever waits for the futures later polls them again, and is then woken.
             let mut context = Context::from_waker(Waker::noop());
-            if pin!(self.driver.begin()).poll(&mut context).is_ready() {
-                let _ = pin!(self.driver.send_next()).poll(&mut context);
+            if pin!(self.begin()).poll(&mut context).is_ready() {
+                let _ = pin!(self.send_next()).poll(&mut context);
             }
         }
         let runtime = self.queue.shared.pool.runtime().clone();
@@ -176,7 +182,7 @@ impl Attempt {
     /// Queues, and waits until the lock is held. It may be dropped at any moment.
     async fn verdict(&mut self) -> Result<Arc<Holding>, NotGranted> {
         loop {
-            match self.driver.machine.poll_verdict() {
+            match self.machine.poll_verdict() {
                 Some(Verdict::Granted { nodes, czxid, proven, ignored }) => {
                     if let Some(holding) = self.granted(nodes, czxid, proven) {
                         for name in ignored {
@@ -188,18 +194,18 @@ impl Attempt {
                         }
                         // A holder waits for nobody. If there was no check in between, the last look's watch still
                         // exists.
-                        self.driver.stop_watching();
+                        self.stop_watching();
                         // It lets others go on before its caller can do anything that depends on it.
-                        self.driver.send_next().await;
+                        self.send_next().await;
                         return Ok(holding);
                     }
                 }
                 Some(Verdict::Failed(refusal)) => {
                     // What it leaves behind is on its way before the caller has its answer.
-                    self.driver.send_next().await;
+                    self.send_next().await;
                     return Err(match refusal {
                         Refusal::Busy => NotGranted::Busy,
-                        refusal => NotGranted::Failed(refused(&self.queue.path, refusal, self.driver.loss())),
+                        refusal => NotGranted::Failed(refused(&self.queue.path, refusal, self.loss())),
                     });
                 }
                 Some(Verdict::Wanted | Verdict::Deleted) | None => {}
@@ -209,7 +215,7 @@ impl Attempt {
                 return Err(NotGranted::GivenUp);
             }
             if let Err(error) = self.step_if_possible().await {
-                self.driver.machine.handle_end();
+                self.machine.handle_end();
                 return Err(NotGranted::Failed(error));
             }
         }
@@ -225,7 +231,7 @@ impl Attempt {
         };
         if is_kept {
             // The next caller may take it only as long as nobody else waits.
-            self.driver.machine.handle_notice();
+            self.machine.handle_notice();
         }
         // Boxed, because most tasks run for holds that are not kept, and would be a kilobyte larger, twice.
         let beside: Pending<Infallible> = if is_kept || is_due {
@@ -259,22 +265,22 @@ impl Attempt {
     /// Begins to leave. When this returns, the deletion of its node is on its way, unless a reply has to come first. So
     /// an attempt that begins after it in the same session does not end up behind it.
     async fn withdraw(&mut self) {
-        self.driver.machine.handle_end();
-        self.driver.send_next().await;
+        self.machine.handle_end();
+        self.send_next().await;
     }
 
     /// Runs the attempt until its node is gone.
     async fn leave(&mut self, holding: Option<&Arc<Holding>>) {
         self.debt.owe();
-        self.driver.machine.handle_end();
-        self.driver.stop_watching();
-        while !self.driver.machine.is_gone() && self.step().await.is_ok() {
+        self.machine.handle_end();
+        self.stop_watching();
+        while !self.machine.is_gone() && self.step().await.is_ok() {
             if let (Some(holding), Some(Outcome::Refused(_))) = (holding, &self.first_delete) {
                 holding.refuse();
             }
         }
         // If the deletion was confirmed, the end of the session does not matter any more.
-        if let Some(session) = self.driver.session().filter(|_| self.first_delete != Some(Outcome::Done)) {
+        if let Some(session) = self.session().filter(|_| self.first_delete != Some(Outcome::Done)) {
             session.gone().await;
         }
         self.debt.settle();
@@ -285,26 +291,26 @@ impl Attempt {
 
     /// Returns, after it has left, what may be remembered of a lock that was busy, and the watch that fires when it may be free.
     fn busy(&mut self) -> Option<(Remembered, Pending<WatchEvent>)> {
-        let since = self.driver.machine.busy_since()?;
-        let watch = self.driver.take_watch()?;
-        Some((Remembered::new(self.driver.session()?.id(), since), watch))
+        let since = self.machine.busy_since()?;
+        let session = self.session()?.id();
+        Some((Remembered::new(session, since), self.work.as_mut()?.watch.take()?))
     }
 
     /// Runs until the hold ends. Meanwhile it runs `beside`, which never ends by itself, and tells the queue if others
     /// wait and somebody has asked to know that.
     async fn stay(&mut self, holding: &Arc<Holding>, mut beside: Pending<Infallible>) {
-        let Some(session) = self.driver.session().cloned() else { return };
+        let Some(session) = self.session().cloned() else { return };
         let mut stranger = pin!(strangers::stranger(session.clone(), self.claims.clone(), holding.clone()));
         let mut state = holding.watch();
         loop {
             let HoldingState { status, notice, .. } = *state.borrow_and_update();
-            if self.driver.machine.is_gone() || status != Status::Held {
+            if self.machine.is_gone() || status != Status::Held {
                 return;
             }
             if notice == Notice::Asked {
-                self.driver.machine.handle_notice();
+                self.machine.handle_notice();
             }
-            match self.driver.machine.poll_verdict() {
+            match self.machine.poll_verdict() {
                 Some(Verdict::Wanted) => {
                     self.queue.tell(self.place, Event::Wanted);
                     continue;
@@ -336,22 +342,22 @@ impl Attempt {
             Status::Lost(_) => true,
             _ => false,
         };
-        let Some(session) = self.driver.session().filter(|_| is_promised) else { return };
+        let Some(session) = self.session().filter(|_| is_promised) else { return };
         let mut state = holding.watch();
         let mut link = session.link();
         tokio::select! {
             biased;
             () = session.keep_promises() => {}
             // They cannot fail: the senders are the hold's and the session's.
-            () = state.wait_for(|state| state.is_let_go).map(drop) => {}
-            () = link.wait_for(|link| matches!(link, Link::Over(_))).map(drop) => {}
+            _ = state.wait_for(|state| state.is_let_go) => {}
+            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {}
         }
     }
 
     /// Like [`step`](Self::step), but refuses to queue for something that its servers cannot do.
     async fn step_if_possible(&mut self) -> Result<(), Error> {
-        self.driver.begin().await?;
-        let is_old = self.driver.session().is_some_and(|session| !session.creates_in_transactions());
+        self.begin().await?;
+        let is_old = self.session().is_some_and(|session| !session.creates_in_transactions());
         if is_old && self.claims.iter().flat_map(|claim| &claim.permits).any(|permits| permits.count > 1) {
             return Err(Error::new(
                 ErrorKind::Refused,
@@ -363,19 +369,8 @@ impl Attempt {
 
     /// Waits for the next event for the attempt. It may be dropped at any moment.
     async fn step(&mut self) -> Result<(), Error> {
-        let (path, claims, held) = (&self.queue.path, &*self.claims, &self.held);
-        let (first_delete, mut ahead, mut nodes) = (&mut self.first_delete, None, None);
-        let hear = |flight: &[Operation], outcomes: &mut [Outcome]| {
-            ahead = entry::ahead(claims, flight, outcomes);
-            nodes = ahead.and_then(|ahead| entry::waiting_nodes(claims, ahead, outcomes));
-            entry::log(path, ahead, flight, outcomes, !held.is_empty());
-            if first_delete.is_none() {
-                *first_delete = deletion(held, flight, outcomes).cloned();
-            }
-        };
-        self.driver.step(hear).await?;
-        ahead.into_iter().for_each(|ahead| self.queue.shared.counters.queue_length.add_contenders(ahead));
-        let is_waiting = self.driver.machine.is_waiting();
+        let nodes = self.next_event().await?;
+        let is_waiting = self.machine.is_waiting();
         if nodes.is_some() || is_waiting != self.is_waiting {
             self.is_waiting = is_waiting;
             self.queue.tell(self.place, Event::Queued { nodes, is_behind_others: is_waiting });
@@ -385,11 +380,11 @@ impl Attempt {
 
     /// Records how the hold ended, now that its node is gone.
     fn close(&self, holding: &Holding) {
-        holding.end(self.first_delete.as_ref(), self.driver.loss());
+        holding.end(self.first_delete.as_ref(), self.loss());
     }
 
     fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Arc<Holding>> {
-        let session = self.driver.session()?;
+        let session = self.session()?.clone();
         self.held = nodes.into_iter().map(Arc::from).collect();
         // An earlier refusal, in another session, did not concern this hold.
         self.first_delete = None;
@@ -442,12 +437,6 @@ async fn run_due_work(
             () = sleep => queue.tell(place, Event::Timeout),
         }
     }
-}
-
-/// Returns the directories of its nodes.
-fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
-    let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
-    std::iter::once(claim.directory.clone()).chain(permits)
 }
 
 /// Returns the outcome of a flight that deletes nodes of the hold: of several nodes, the one that matters most.

@@ -1,6 +1,6 @@
 //! A waiter in the local queue, and its caller's end: a ticket.
 
-use super::{LocalQueue, is_over, span};
+use super::{LocalQueue, is_over};
 use crate::base::debt::Debt;
 use crate::base::error::Error;
 use crate::base::wait::Wait;
@@ -54,7 +54,7 @@ impl Waiter {
         is_beside_own: bool,
     ) -> (Self, oneshot::Receiver<Answered>) {
         let (answer, receiver) = oneshot::channel();
-        let span = span::of_this_call();
+        let span = span_of_this_call();
         let (place, asks, failure) = (None, None, None);
         (Self { within, patience, wait, answer, span, place, asks, is_beside_own, failure }, receiver)
     }
@@ -136,4 +136,17 @@ impl Drop for Ticket {
         }
         self.be_done();
     }
+}
+
+/// Returns the span of a new call, for tracing: it lasts until nothing is left of its attempt.
+pub(crate) fn span_of_call(path: &str) -> Span {
+    tracing::debug_span!("acquire", path)
+}
+
+/// Returns the span of the current call, if it is traced. A span of the program itself is not kept, because it would seem
+/// to last until the hold is released.
+fn span_of_this_call() -> Span {
+    let span = Span::current();
+    let is_ours = span.metadata().is_some_and(|metadata| metadata.target() == module_path!());
+    if is_ours { span } else { Span::none() }
 }
