@@ -127,16 +127,9 @@
 // .          face                                       what the C and Python layers need
 // api        client                                     the public API: what a program calls
 //            once
-//            run
 //            lock observer barrier double_barrier member
-//            hold loss wanted lazy
-//            guarded home
-//            watch
-// threads    fork_safe log                              the I/O thread, and how other threads wait for it
-//            call
-//            started wait
-//            io interrupt
-//            descriptors thread fork park
+//            lazy
+//            home
 // fence      files                                      resources refuse late writes
 //            stamp database
 // operator   observe                                    who holds and waits; the counters as text
@@ -151,10 +144,11 @@
 // attempt    local_queue                                one process's queue in front of a lock, and its attempts
 //            strangers set members entry                foreign contenders; sets; members of barriers
 //            refused shared                             why it was refused; what the handles of a client share
-// hold       hold                                       what a holder has
-//            guarded wanted
-//            grant
-//            loss released token
+// hold       guarded                                    what a holder has
+//            hold
+//            grant wanted
+//            loss token
+//            released
 // session    guardian connection ensemble_id            ends the session of a dead process; how a client is connected; to what
 //            ask                                        questions to the servers, repeated until they answer
 //            pool                                       sessions that follow one another
@@ -174,6 +168,11 @@
 // connect    options                                    how and where to connect, checked
 //            tls credentials access
 //            kerberos path level
+// threads    fork_safe log watch                        the I/O thread, and how other threads wait for it
+//            call
+//            started wait
+//            io interrupt
+//            descriptors thread fork park
 // base       leaving files                              what all others may use
 //            debt
 //            stats
@@ -207,16 +206,10 @@ pub use self::{
     api::barrier::Barrier,
     api::client::Client,
     api::double_barrier::DoubleBarrier,
-    api::guarded::Guarded,
-    api::hold::Hold,
     api::lock::Lock,
-    api::loss::Loss,
     api::member::Member,
     api::observer::Observer,
     api::once::Once,
-    api::run::Run,
-    api::wanted::Wanted,
-    api::watch::Watch,
     base::error::{Conflict, Error, ErrorKind},
     base::histogram::Histogram,
     base::lock_figures::LockStats,
@@ -226,16 +219,18 @@ pub use self::{
     base::wait::{Deadline, Wait},
     client::once_spec::{AfterFailure, OnceSpec},
     client::record::{Record, RunOutcome},
-    client::run::{Begun, RunEntry},
+    client::run::{Begun, Run, RunEntry},
     client::semaphore::check_permits,
     client::spec::{LockSpec, check_figures, check_local_turns},
     connect::access::{Access, AccessEntry, AccessList, Rights},
     connect::credentials::Credentials,
     connect::options::ClientOptions,
     connect::path::check_lock_path,
-    hold::guarded::Committed,
-    hold::hold::HoldState,
+    hold::guarded::{Committed, Guarded},
+    hold::hold::{Hold, HoldState},
+    hold::loss::Loss,
     hold::token::Token,
+    hold::wanted::Wanted,
     operator::contenders::QueuedContender,
     operator::prometheus::prometheus_text,
     session::connection::{Connection, ConnectionState},
@@ -244,6 +239,7 @@ pub use self::{
     threads::call::Call,
     threads::interrupt::Interrupt,
     threads::started::Started,
+    threads::watch::Watch,
     zookeeper::ensemble::NodeData,
 };
 #[doc(inline)]

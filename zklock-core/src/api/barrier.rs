@@ -93,7 +93,7 @@ impl Barrier {
     /// # }
     /// ```
     pub fn set(&self) -> Call<bool> {
-        self.core.call(Wait::Forever, |barrier| async move { barrier.set().await })
+        self.core.call(Wait::Forever, |barrier| async move { barrier.fixed().set().await })
     }
 
     /// Removes the barrier, so that all waiters go on. Returns `false` if it was not set; that is not an
@@ -119,7 +119,7 @@ impl Barrier {
     /// # }
     /// ```
     pub fn remove(&self) -> Call<bool> {
-        self.core.call(Wait::Forever, |barrier| async move { barrier.remove().await })
+        self.core.call(Wait::Forever, |barrier| async move { barrier.fixed().remove().await })
     }
 
     /// Returns whether the barrier is set.
@@ -141,7 +141,7 @@ impl Barrier {
     /// # }
     /// ```
     pub fn is_set(&self) -> Call<bool> {
-        self.core.call(Wait::Forever, |barrier| async move { barrier.is_set().await })
+        self.core.call(Wait::Forever, |barrier| async move { barrier.fixed().is_set().await })
     }
 
     /// Waits until the barrier is not set.
@@ -202,6 +202,6 @@ impl Barrier {
     #[doc(hidden)]
     pub fn wait_within(&self, wait: impl Into<Wait>) -> Call<()> {
         let wait = wait.into();
-        self.core.call(wait, move |barrier| async move { barrier.wait_within(wait).await })
+        self.core.call(wait, move |barrier| async move { barrier.fixed().wait_within(wait).await })
     }
 }

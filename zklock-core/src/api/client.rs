@@ -2,16 +2,14 @@
 
 use super::barrier::Barrier;
 use super::double_barrier::DoubleBarrier;
-use super::home::Home;
+use super::home::{CoreClient, Home};
 use super::lock::Lock;
 use super::once::Once;
-use super::watch::Watch;
 use crate::base::error::Error;
 #[cfg(doc)]
 use crate::base::error::ErrorKind;
 use crate::base::stats::Stats;
 use crate::base::wait::Wait;
-use crate::client::client::Client as CoreClient;
 use crate::client::once_spec::OnceSpec;
 use crate::client::spec::LockSpec;
 use crate::connect::options::ClientOptions;
@@ -19,6 +17,7 @@ use crate::session::connection::{Connection, ConnectionState};
 use crate::session::guardian::Guardian;
 use crate::session::session_key::SessionKey;
 use crate::threads::call::{Begun, Call};
+use crate::threads::watch::Watch;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,7 +226,7 @@ impl Client {
     /// # }
     /// ```
     pub fn session_key(&self) -> Call<SessionKey> {
-        self.call(|client| async move { client.session_key().await })
+        self.call(|client| async move { client.fixed().session_key().await })
     }
 
     /// Starts a guardian: a process that ends the session at the servers as soon as this process is dead. Its
@@ -268,7 +267,7 @@ impl Client {
     /// # }
     /// ```
     pub fn guard(&self, command: Command) -> Call<Guardian> {
-        self.call(|client| async move { client.guard(command).await })
+        self.call(|client| async move { client.fixed().guard(command).await })
     }
 
     /// Returns how the client is connected now; `None` if it has not connected yet, or belongs to another process. It sends
@@ -525,7 +524,7 @@ impl Client {
     /// ```
     pub fn set_limit(&self, path: &str, limit: u32) -> Call<()> {
         let path = path.to_owned();
-        self.call(move |client| async move { client.set_limit(&path, limit).await })
+        self.call(move |client| async move { client.fixed().set_limit(&path, limit).await })
     }
 
     /// Returns the identity of the ensemble. A [fence](crate::fence) keeps it together with the token, because tokens of two
@@ -555,7 +554,7 @@ impl Client {
     /// # }
     /// ```
     pub fn ensemble_id(&self) -> Call<Arc<str>> {
-        self.call(|client| async move { client.ensemble_id().await })
+        self.call(|client| async move { client.fixed().ensemble_id().await })
     }
 
     /// Makes the lock whose holder leads the election at `path`.
@@ -808,14 +807,14 @@ impl Client {
     #[doc(hidden)]
     pub fn children(&self, path: &str) -> Call<Vec<String>> {
         let path = path.to_owned();
-        self.call(move |client| async move { client.children(&path).await })
+        self.call(move |client| async move { client.fixed().children(&path).await })
     }
 
-    fn call<R, F>(&self, call: impl FnOnce(Arc<CoreClient>) -> F + Send + 'static) -> Call<R>
+    fn call<R, F>(&self, call: impl FnOnce(CoreClient) -> F + Send + 'static) -> Call<R>
     where
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.home.begin_open(Wait::Forever, |client| Begun::goes_on(client.io(), call(client.value())))
+        self.home.begin_open(Wait::Forever, |client| Begun::goes_on(client.io(), call(client.clone())))
     }
 }

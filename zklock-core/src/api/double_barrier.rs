@@ -8,7 +8,8 @@ use crate::base::error::Error;
 use crate::base::error::ErrorKind;
 use crate::base::wait::Wait;
 use crate::client::double_barrier::DoubleBarrier as CoreDoubleBarrier;
-use crate::threads::call::Call;
+use crate::threads::call::{Begun, Call};
+use crate::threads::fork_safe::ForkSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -142,8 +143,11 @@ impl DoubleBarrier {
     #[doc(hidden)]
     pub fn enter_within(&self, wait: impl Into<Wait>) -> Call<Member> {
         let wait = wait.into();
-        self.core.begin_with(wait, move |here, barrier| async move {
-            Ok(Member::new(here.adopt(barrier.enter_within(wait).await?)))
+        self.core.begin(wait, move |barrier| {
+            let (here, io) = (barrier.clone(), barrier.io().clone());
+            Begun::goes_on(barrier.io(), async move {
+                Ok(Member::new(ForkSafe::new(here.fixed().enter_within(wait).await?, io)))
+            })
         })
     }
 }

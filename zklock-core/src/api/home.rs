@@ -1,6 +1,5 @@
 //! The process in which a client is first needed, and what it has there.
 
-use super::watch::Watch;
 use crate::base::error::Error;
 use crate::base::stats::Stats;
 use crate::base::wait::Wait;
@@ -13,6 +12,7 @@ use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
 use crate::threads::io::{Io, check_descriptors, check_resources};
 use crate::threads::thread::host_runtime;
+use crate::threads::watch::Watch;
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::ops::Deref;
@@ -81,7 +81,7 @@ impl Home {
             Some(made) => made,
             None => {
                 let io = self.io()?;
-                let client = CoreClient::new(self.unopened(&io)?, io);
+                let client = CoreClient::new(Client::unopened(self.0.options.clone(), io.clone())?, io);
                 let listener = self.0.listener.clone();
                 let watch = listener.map(|listener| follow(&client, move |state| listener(state)));
                 self.0.client.get_or_init(|| Some(Made { client, _watch: watch }))
@@ -95,10 +95,6 @@ impl Home {
             Some((runtime, process)) if !process.is_forked() => Io::of(runtime.clone()),
             _ => Io::start(),
         }
-    }
-
-    fn unopened(&self, io: &Io) -> Result<Client, Error> {
-        Client::unopened(self.0.options.clone(), io.runtime().clone())
     }
 
     /// Makes a call of the client that ends with `wait`. It connects first if necessary, and never for longer than the [connect

@@ -49,34 +49,25 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         if let Some(value) = self.0.value.get() {
             return Ok(value);
         }
-        let value = client.adopt((self.0.make)(client)?);
+        let value = ForkSafe::new((self.0.make)(client)?, client.io().clone());
         Ok(self.0.value.get_or_init(|| value))
     }
 
     /// Makes a call that ends with `wait`. It connects first if necessary.
-    pub(super) fn call<R, F>(&self, wait: Wait, call: impl FnOnce(Arc<T>) -> F + Send + 'static) -> Call<R>
+    pub(super) fn call<R, F>(
+        &self,
+        wait: Wait,
+        call: impl FnOnce(ForkSafe<T>) -> F + Send + 'static,
+    ) -> Call<R>
     where
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
         let lazy = self.clone();
         self.0.home.begin_open(wait, move |client| match lazy.of(client) {
-            Ok(value) => Begun::goes_on(value.io(), call(value.value())),
+            Ok(value) => Begun::goes_on(value.io(), call(value.clone())),
             Err(error) => Begun::Over(Err(error)),
         })
-    }
-
-    /// Like [`call`](Self::call), but also gives what adopts the values that come out of it.
-    pub(super) fn begin_with<R, F>(
-        &self,
-        wait: Wait,
-        call: impl FnOnce(ForkSafe<T>, Arc<T>) -> F + Send + 'static,
-    ) -> Call<R>
-    where
-        R: Send + 'static,
-        F: Future<Output = Result<R, Error>> + Send + 'static,
-    {
-        self.begin(wait, |value| Begun::goes_on(value.io(), call(value.clone(), value.value())))
     }
 
     /// Makes a call that may be over at once.

@@ -1,6 +1,5 @@
 //! Locks: things that can be acquired.
 
-use super::hold::Hold;
 use super::home::{CoreClient, Home};
 use super::lazy::Lazy;
 use super::observer::Observer;
@@ -11,6 +10,7 @@ use crate::base::owner::Owner;
 use crate::base::wait::Wait;
 use crate::client::lock::Lock as CoreLock;
 use crate::client::spec::LockSpec;
+use crate::hold::hold::Hold;
 use crate::operator::contenders::QueuedContender;
 use crate::threads::call::{Begun, Call};
 use crate::threads::fork_safe::ForkSafe;
@@ -210,10 +210,8 @@ impl Lock {
     pub fn try_acquire(&self) -> Call<Option<Hold>> {
         let owner = Owner::current();
         self.core.begin(Wait::Forever, move |lock| {
-            let (here, value) = (lock.clone(), lock.value());
-            Begun::goes_on(lock.io(), async move {
-                Ok(value.try_acquire_as(owner).await?.map(|hold| Hold::new(here.adopt(hold))))
-            })
+            let value = lock.clone();
+            Begun::goes_on(lock.io(), async move { value.fixed().try_acquire_as(owner).await })
         })
     }
 
@@ -245,12 +243,10 @@ impl Lock {
         let wait = wait.into();
         let begin = move |lock: &ForkSafe<CoreLock>| match lock.fixed().acquire_at_once(owner) {
             Ok(None) => {
-                let (here, value) = (lock.clone(), lock.value());
-                Begun::goes_on(lock.io(), async move {
-                    Ok(Hold::new(here.adopt(value.queue_as(owner, wait).await?)))
-                })
+                let value = lock.clone();
+                Begun::goes_on(lock.io(), async move { value.fixed().queue_as(owner, wait).await })
             }
-            Ok(Some(hold)) => Begun::Over(Ok(Hold::new(lock.adopt(hold)))),
+            Ok(Some(hold)) => Begun::Over(Ok(hold)),
             Err(error) => Begun::Over(Err(error)),
         };
         self.core.begin(wait, begin).accepted(Hold::refuse_dead)
@@ -278,7 +274,7 @@ impl Lock {
     /// # }
     /// ```
     pub fn contenders(&self) -> Call<Vec<QueuedContender>> {
-        self.core.call(Wait::Forever, |lock| async move { lock.contenders().await })
+        self.core.call(Wait::Forever, |lock| async move { lock.fixed().contenders().await })
     }
 
     /// Takes any contender out of the queue by deleting its [node](QueuedContender::node). Returns `false` if the node no
@@ -312,7 +308,7 @@ impl Lock {
     /// ```
     pub fn evict(&self, node: &str) -> Call<bool> {
         let node = node.to_owned();
-        self.core.call(Wait::Forever, |lock| async move { lock.evict(&node).await })
+        self.core.call(Wait::Forever, |lock| async move { lock.fixed().evict(&node).await })
     }
 
     /// Takes the lock away from all its holders, and returns them. Waiters stay, including a set of locks that is first in
@@ -340,7 +336,7 @@ impl Lock {
     /// # }
     /// ```
     pub fn break_lock(&self) -> Call<Vec<QueuedContender>> {
-        self.core.call(Wait::Forever, |lock| async move { lock.break_lock().await })
+        self.core.call(Wait::Forever, |lock| async move { lock.fixed().break_lock().await })
     }
 
     /// Asks all holders of the lock to release it, and returns them. This takes nothing away: a holder can [wait for such
@@ -369,7 +365,7 @@ impl Lock {
     /// # }
     /// ```
     pub fn request_release(&self) -> Call<Vec<QueuedContender>> {
-        self.core.call(Wait::Forever, |lock| async move { lock.request_release().await })
+        self.core.call(Wait::Forever, |lock| async move { lock.fixed().request_release().await })
     }
 
     /// Observes who holds the lock. For an election, that is the leader.

@@ -7,7 +7,6 @@ use crate::base::wait::Wait;
 use crate::client::member::Member as CoreMember;
 use crate::threads::call::{Begun, Call};
 use crate::threads::fork_safe::ForkSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A member inside a [`DoubleBarrier`](crate::DoubleBarrier). Dropping it leaves in the background, without waiting for the others.
@@ -78,7 +77,7 @@ impl Member {
     /// # }
     /// ```
     pub fn loss(&self) -> Option<LossReason> {
-        self.core.look(|| Some(self.core.io().opened().loss()), CoreMember::loss)
+        self.core.look(|| Some(self.core.loss()), CoreMember::loss)
     }
 
     /// Waits until the member is lost, because its session has ended, and returns the reason.
@@ -96,8 +95,7 @@ impl Member {
     /// # }
     /// ```
     pub fn lost(&self) -> Call<LossReason> {
-        let lost = |member: Arc<CoreMember>| async move { Ok(member.lost().await) };
-        self.core.call(lost)
+        self.core.call(|member| async move { Ok(member.fixed().lost().await) })
     }
 
     /// Leaves, and waits until all members that are inside now have left. A member that crashes counts as having

@@ -7,7 +7,6 @@ use crate::base::wait::Wait;
 use crate::operator::contenders::QueuedContender;
 use crate::operator::observe::Observer as CoreObserver;
 use crate::threads::call::Call;
-use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// Reports who holds a lock, and each new holder. See [`Lock::observe`](crate::Lock::observe).
@@ -56,7 +55,6 @@ impl Observer {
     /// # }
     /// ```
     pub fn next(&self) -> Call<Option<QueuedContender>> {
-        let next = async |observer: Arc<Mutex<CoreObserver>>| observer.lock().await.next().await;
-        self.core.call(Wait::Forever, next)
+        self.core.call(Wait::Forever, |observer| async move { observer.fixed().lock().await.next().await })
     }
 }

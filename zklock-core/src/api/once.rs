@@ -1,9 +1,7 @@
 //! Jobs that run once in each period.
 
-use super::hold::Hold;
 use super::lazy::Lazy;
 use super::lock::Lock;
-use super::run::Run;
 use crate::base::error::Error;
 #[cfg(doc)]
 use crate::base::error::ErrorKind;
@@ -12,8 +10,8 @@ use crate::base::wait::Wait;
 use crate::client::once::Once as CoreOnce;
 use crate::client::once_spec::OnceSpec;
 use crate::client::record::Record;
-use crate::client::run::Begun;
-use crate::threads::call::Call;
+use crate::client::run::{Begun, Run};
+use crate::threads::call::{self, Call};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -165,11 +163,9 @@ impl Once {
     #[doc(hidden)]
     pub fn begin_as(&self, owner: Owner, wait: impl Into<Wait>) -> Call<Begun<Run>> {
         let wait = wait.into();
-        self.core.begin_with(wait, move |here, once| async move {
-            Ok(match once.begin_as(owner, wait).await? {
-                Begun::Run((hold, entry)) => Begun::Run(Run::new(Hold::new(here.adopt(hold)), entry)),
-                Begun::Done(record) => Begun::Done(record),
-            })
+        self.core.begin(wait, move |once| {
+            let value = once.clone();
+            call::Begun::goes_on(once.io(), async move { value.fixed().begin_as(owner, wait).await })
         })
     }
 
@@ -197,6 +193,6 @@ impl Once {
     /// # }
     /// ```
     pub fn last(&self) -> Call<Option<Record>> {
-        self.core.call(Wait::Forever, |once| async move { once.last().await })
+        self.core.call(Wait::Forever, |once| async move { once.fixed().last().await })
     }
 }

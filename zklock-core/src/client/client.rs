@@ -23,11 +23,11 @@ use crate::session::ensemble_id;
 use crate::session::guardian::Guardian;
 use crate::session::pool::Pool;
 use crate::session::session_key::SessionKey;
+use crate::threads::io::Io;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::runtime;
 
 /// One logical connection to an ensemble. It is cheap to clone, and it outlives sessions: when one expires, it
 /// opens the next.
@@ -39,10 +39,10 @@ pub(crate) struct Client {
 
 impl Client {
     /// Makes a client that opens its first session when that is [needed](Self::opened), in this runtime.
-    pub(crate) fn unopened(options: ClientOptions, runtime: runtime::Handle) -> Result<Self, Error> {
+    pub(crate) fn unopened(options: ClientOptions, io: Io) -> Result<Self, Error> {
         options.check()?;
         let counters = Arc::default();
-        let handle = Handle::new(Pool::new(options, runtime, Arc::clone(&counters)), counters);
+        let handle = Handle::new(Pool::new(options, io, Arc::clone(&counters)), counters);
         Ok(Self { handle, registry: Arc::default() })
     }
 

@@ -269,15 +269,16 @@ impl fmt::Debug for Lock {
 mod tests {
     use super::*;
     use crate::client::client::Client;
+    use crate::threads::io::Io;
     use crate::{ClientOptions, LockSpec};
-    use tokio::runtime;
+    use tokio::runtime::Handle;
     use zklock_testkit::Server;
 
     #[tokio::test]
     async fn a_call_shares_the_turn_that_its_owner_was_granted_after_there_was_nothing_at_once() {
         let server = Server::start().unwrap();
         let options = ClientOptions::new(&server.connect_string()).unwrap();
-        let client = Client::unopened(options, runtime::Handle::current()).unwrap();
+        let client = Client::unopened(options, Io::of(Handle::current()).unwrap()).unwrap();
         client.opened(Wait::Forever).await.unwrap();
         let spec = LockSpec::mutex("/lock").unwrap().reentrant(true);
         let (lock, owner) = (client.lock(&spec).unwrap(), Owner::current());

@@ -13,7 +13,7 @@ use crate::base::wait::Wait;
 use crate::client::lock::Lock;
 use crate::client::once_spec::OnceSpec;
 use crate::client::record::{self, NAME, Record, RunOutcome};
-use crate::client::run::{Begun, RunEntry, release, write};
+use crate::client::run::{Begun, Run, RunEntry, release, write};
 use crate::hold::hold::Hold;
 use crate::session::ask::{ask, silence};
 use crate::session::session::Session;
@@ -38,7 +38,7 @@ impl Once {
     }
 
     /// Begins a run for this owner, unless nothing is left to do in this period.
-    pub(crate) async fn begin_as(&self, owner: Owner, wait: Wait) -> Result<Begun<(Hold, RunEntry)>, Error> {
+    pub(crate) async fn begin_as(&self, owner: Owner, wait: Wait) -> Result<Begun<Run>, Error> {
         let hold = self.lock.acquire_as(owner, wait).await?;
         let pool = self.lock.pool();
         let wait = if wait == Wait::Once { Wait::at_most(Some(pool.options().try_timeout)) } else { wait };
@@ -69,7 +69,7 @@ impl Once {
         };
         // Once this is sent, the time does not end the wait, but the loss of the hold does: who gives up has begun in this period, too.
         match write(&hold, &record.to_text(), version).await {
-            Ok(version) => Ok(Begun::Run((hold, RunEntry { record, version }))),
+            Ok(version) => Ok(Begun::Run(Run { hold, entry: RunEntry { record, version } })),
             Err(error) => {
                 let place = format!(
                     "the job {} does not run here; if its run is recorded, it counts as failed",

@@ -1,6 +1,8 @@
 //! What a write carries, so that a fence can refuse it.
 
 use crate::base::error::{Error, ErrorKind};
+use crate::hold::hold::Hold;
+use crate::threads::call::Call;
 
 /// The longest name, in characters. Databases keep no longer one.
 const LONGEST_NAME: usize = 255;
@@ -28,6 +30,27 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// Makes the stamp of a hold. Its name is the path of the lock. The first stamp of a client asks the servers for the
+    /// ensemble's identity.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Hold::ensemble_id`] does, and like [`new`](Self::new).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// let stamp = zklock_core::fence::Stamp::of(hold).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn of(hold: &Hold) -> Call<Self> {
+        hold.call(
+            |hold| async move { Self::new(hold.path(), &hold.ensemble_id().await?, hold.token().value()) },
+        )
+    }
+
     /// Makes a stamp from its parts, in the process that receives them.
     ///
     /// # Errors

@@ -1,47 +1,86 @@
-//! How a holder learns that its hold is lost.
+//! The loss of a hold, for those who do not keep the hold.
 
-use crate::hold::released::Released;
+#[cfg(doc)]
+use crate::base::error::ErrorKind;
+use crate::base::error::LossReason;
+use crate::hold::released::Followed;
 use crate::machine::status::Status;
-use crate::session::session::HoldingState;
-use tokio::sync::watch;
-use zklock_machine::status::LossReason;
+use crate::threads::call::Call;
+use crate::threads::fork_safe::ForkSafe;
 
-/// Reports the loss of a hold.
+/// The loss of a [`Hold`](crate::Hold). You can poll it or wait for it. It does not keep the hold.
+///
+/// # Examples
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// let loss = hold.loss();
+/// let watchman = std::thread::spawn(move || loss.lost().wait());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
-pub(crate) struct Loss {
-    pub(super) state: watch::Receiver<HoldingState>,
-    pub(super) released: watch::Receiver<Released>,
+pub struct Loss {
+    pub(super) end: ForkSafe<Followed>,
 }
 
 impl Loss {
-    /// Waits until the hold is lost; `None` if it is released instead.
-    pub(crate) async fn come(self) -> Option<LossReason> {
-        let Self { mut state, mut released } = self;
-        if *released.borrow() == Released::Before {
-            return None;
-        }
-        let ended = tokio::select! {
-            biased;
-            ended = state.wait_for(|state| state.status != Status::Held) => ended.map(|state| state.status).ok()?,
-            _ = released.wait_for(|released| *released != Released::No) => return None,
-        };
-        // The node may have been passed on before that.
-        if *released.borrow() == Released::Before {
-            return None;
-        }
-        if let Status::Lost(reason) = ended { Some(reason) } else { None }
+    /// Returns why the hold was lost; `None` if it is not. It does not wait.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(loss: &zklock_core::Loss) {
+    /// if let Some(reason) = loss.reason() {
+    ///     println!("stop: {reason}");
+    /// }
+    /// # }
+    /// ```
+    pub fn reason(&self) -> Option<LossReason> {
+        self.end.look(
+            || Some(self.end.loss()),
+            |end| match end.state.borrow().status {
+                // The node may have been passed on before that.
+                Status::Lost(reason) if !end.released.is_before() => Some(reason),
+                _ => None,
+            },
+        )
     }
 
-    /// Returns why the hold was lost; `None` if it is not.
-    pub(crate) fn now(&self) -> Option<LossReason> {
-        if *self.released.borrow() == Released::Before {
-            return None;
+    /// Waits until the hold is lost, and returns the reason; `None` if the hold is released instead.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`] if the hold belongs to the parent process.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(loss: &zklock_core::Loss) -> Result<(), zklock_core::Error> {
+    /// match loss.lost().wait()? {
+    ///     Some(reason) => println!("others may hold the lock: {reason}"),
+    ///     None => println!("released"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lost(&self) -> Call<Option<LossReason>> {
+        self.end.call(|end| async move { Ok(Self { end }.come().await) })
+    }
+
+    pub(super) async fn come(self) -> Option<LossReason> {
+        let Followed { state, released } = self.end.fixed();
+        let mut state = state.clone();
+        tokio::select! {
+            biased;
+            // A hold that was lost before it was released is lost.
+            _ = state.wait_for(|state| state.status != Status::Held), if !released.is_before() => self.reason(),
+            () = released.come() => None,
         }
-        if let Status::Lost(reason) = self.state.borrow().status { Some(reason) } else { None }
     }
 
     /// Whether the hold was released.
     pub(super) fn is_released(&self) -> bool {
-        *self.released.borrow() != Released::No
+        self.end.fixed().released.is_set()
     }
 }

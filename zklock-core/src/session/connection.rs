@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn each_change_is_reported_once_and_the_state_of_now_first() {
         let first = session();
-        let slot = Slot::new(SlotState::Open(first.clone()));
+        let slot = Slot::of(SlotState::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
         first.set_connected(false);
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn an_outage_and_a_lost_session_are_reported_however_late_they_are_looked_at() {
         let first = session();
-        let slot = Slot::new(SlotState::Open(first.clone()));
+        let slot = Slot::of(SlotState::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
         for _ in 0..3 {
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn closed_is_the_last_report() {
         let first = session();
-        let slot = Slot::new(SlotState::Open(first.clone()));
+        let slot = Slot::of(SlotState::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
         first.end(LossReason::ClientClosed);
@@ -267,7 +267,7 @@ mod tests {
 
         // Closed while there is no session.
         let second = session();
-        let slot = Slot::new(SlotState::Open(second.clone()));
+        let slot = Slot::of(SlotState::Open(second.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
         second.end(LossReason::SessionExpired);

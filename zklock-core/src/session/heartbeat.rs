@@ -152,7 +152,7 @@ mod tests {
             let start = clock::now();
             holds.iter().for_each(|hold| assert!(ensemble.delete_node(hold.node())));
             for hold in &holds {
-                assert_eq!(hold.loss().come().await, Some(LossReason::NodeDeleted));
+                assert_eq!(hold.lost().await, Ok(Some(LossReason::NodeDeleted)));
             }
             assert!(clock::now().since(start) <= Duration::from_secs(1));
         });
@@ -209,7 +209,7 @@ mod tests {
             tokio::spawn(run(session));
             clock::sleep(Duration::from_millis(1_500)).await;
             assert!(ensemble.delete_node(hold.node()));
-            assert_eq!(hold.loss().come().await, Some(LossReason::NodeDeleted));
+            assert_eq!(hold.lost().await, Ok(Some(LossReason::NodeDeleted)));
             assert_eq!(clock::now().since(start), Duration::from_secs(2));
         });
     }

@@ -10,6 +10,7 @@ use crate::connect::options::ClientOptions;
 use crate::session::attachment::GOOD_BYE;
 use crate::session::session_keeper::SessionKeeper;
 use crate::session::slot::{Slot, SlotState};
+use crate::threads::io::Io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,7 +24,6 @@ pub(crate) struct Pool {
     options: Arc<ClientOptions>,
     /// The name that others see. It stays as it was when the client was made, or equal locks would have unequal claims.
     identity: String,
-    runtime: Handle,
     slot: Arc<Slot>,
     closing: Arc<watch::Sender<bool>>,
     /// Whether a keeper is running.
@@ -35,14 +35,13 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(options: ClientOptions, runtime: Handle, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(options: ClientOptions, io: Io, counters: Arc<Counters>) -> Self {
         let options = Arc::new(options);
         let identity = options.identity.clone().unwrap_or_else(platform::identity);
         Self {
             options,
             identity,
-            runtime,
-            slot: Arc::new(Slot::new(SlotState::Unopened)),
+            slot: Arc::new(Slot::new(SlotState::Unopened, io)),
             closing: Arc::default(),
             running: Arc::default(),
             has_begun: Arc::default(),
@@ -88,7 +87,7 @@ impl Pool {
             has_begun: self.has_begun.clone(),
             failure: None,
         };
-        self.runtime.spawn(keeper.run());
+        self.runtime().spawn(keeper.run());
     }
 
     /// Returns the error for a session that was not opened in time, as far as the one who waits can know the reason. While a
@@ -108,7 +107,8 @@ impl Pool {
     #[cfg(test)]
     pub(crate) fn of(slot: Arc<Slot>) -> Self {
         let options = ClientOptions::new("none:1").unwrap();
-        Self { slot, identity: String::new(), ..Self::new(options, Handle::current(), Arc::default()) }
+        let io = slot.io.clone();
+        Self { slot, identity: String::new(), ..Self::new(options, io, Arc::default()) }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
@@ -120,7 +120,7 @@ impl Pool {
     }
 
     pub(crate) fn runtime(&self) -> &Handle {
-        &self.runtime
+        self.slot.io.runtime()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -3,12 +3,17 @@
 use crate::base::error::Error;
 use crate::base::sync::{Mutex, lock_ignoring_poison, replace_if};
 use crate::session::session::Session;
+use crate::threads::io::Io;
+#[cfg(test)]
+use crate::threads::thread::host_runtime;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
 /// The place for one session after the other.
 pub(crate) struct Slot {
+    /// Where the client's tasks run.
+    pub(crate) io: Io,
     pub(super) state: watch::Sender<SlotState>,
     /// Why some servers seem not to be ZooKeeper.
     not_zookeeper: Mutex<BTreeMap<String, String>>,
@@ -29,8 +34,19 @@ pub(crate) enum SlotState {
 }
 
 impl Slot {
-    pub(crate) fn new(state: SlotState) -> Self {
-        Self { state: watch::Sender::new(state), not_zookeeper: Mutex::default(), waiting: Mutex::default() }
+    pub(crate) fn new(state: SlotState, io: Io) -> Self {
+        Self {
+            io,
+            state: watch::Sender::new(state),
+            not_zookeeper: Mutex::default(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Makes one for a test.
+    #[cfg(test)]
+    pub(crate) fn of(state: SlotState) -> Self {
+        Self::new(state, host_runtime().map_or_else(Io::start, Io::of).unwrap())
     }
 
     /// Notes why this server seems not to be ZooKeeper.
@@ -142,7 +158,7 @@ mod tests {
             let (ensemble, start) = (FakeEnsemble::new(), clock::now());
             let old = ensemble.session();
             old.end(LossReason::SessionExpired);
-            let slot = Arc::new(Slot::new(SlotState::Open(old)));
+            let slot = Arc::new(Slot::of(SlotState::Open(old)));
             let other = slot.clone();
             let next = ensemble.session();
             let opened = next.clone();

@@ -14,3 +14,4 @@ pub(crate) mod park;
 pub(crate) mod started;
 pub(crate) mod thread;
 pub(crate) mod wait;
+pub(crate) mod watch;

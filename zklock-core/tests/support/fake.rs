@@ -104,7 +104,7 @@ impl FakeEnsemble {
         granter: Weak<dyn Granter>,
     ) -> Arc<Grant> {
         let holding = self.holding(session, path, false);
-        let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
+        let slot = Arc::new(Slot::of(SlotState::Open(session.clone())));
         let token = Token::of(holding.czxid);
         Grant::new(holding, token, slot, owner, bound, granter, TurnId(1))
     }

@@ -32,7 +32,7 @@ pub(super) fn with_handle(
     scheme: Scheme,
     passing: Passing,
 ) -> (Arc<LocalQueue>, Handle) {
-    let slot = Arc::new(Slot::new(SlotState::Open(ensemble.session())));
+    let slot = Arc::new(Slot::of(SlotState::Open(ensemble.session())));
     let handle = Handle::new(Pool::of(slot), Arc::default());
     let claims = vec![Claim::new("/a", scheme)];
     let queue = LocalQueue::new("/a".into(), claims, passing, vec![Arc::default()], handle.shared().clone());
@@ -80,7 +80,7 @@ async fn lost(ensemble: &FakeEnsemble) -> (Hold, Moment) {
     let hold = answer_at_once(&mut join(&mutex(ensemble), Patience::Waits)).await.flatten().unwrap();
     let until = clock::now() + hold.valid_for();
     ensemble.create(&format!("/a/{}__lock__0000000009", "0123456789abcdef".repeat(2)));
-    assert_eq!(hold.loss().come().await, Some(LossReason::ForeignContender));
+    assert_eq!(hold.lost().await, Ok(Some(LossReason::ForeignContender)));
     (hold, until)
 }
 

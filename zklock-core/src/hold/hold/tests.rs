@@ -10,13 +10,10 @@ use crate::session::nodes::SessionNodes;
 use crate::session::session::Notice;
 use crate::session::session::Session;
 use crate::session::slot::{Slot, SlotState};
-use crate::threads::fork_safe::ForkSafe;
-use crate::threads::io::Io;
 use futures_util::FutureExt;
 use std::cell::Cell;
 use std::future::ready;
 use std::sync::Weak;
-use tokio::runtime::Handle;
 
 #[test]
 fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
@@ -64,7 +61,7 @@ fn a_hold_is_ensured_for_as_long_as_its_lease_and_a_margin() {
         assert_eq!(hold.ensure(Duration::ZERO), Ok(()));
         clock::sleep(Duration::from_millis(1)).await;
         assert_eq!(refusal(Duration::ZERO).kind(), ErrorKind::AtRisk);
-        session.lose(hold.grant.holding(), LossReason::LeaseLapsed);
+        session.lose(hold.grant().holding(), LossReason::LeaseLapsed);
         assert_eq!(refusal(Duration::ZERO).kind(), ErrorKind::Lost(LossReason::LeaseLapsed));
         hold.let_go();
         assert_eq!(refusal(Duration::ZERO).kind(), ErrorKind::NotHeld);
@@ -86,9 +83,7 @@ fn work_ends_with_the_hold_that_it_is_run_by() {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
         let hold = ensemble.hold(&session, "/a", Owner::unique());
-        let holding = hold.grant.holding().clone();
-        let here = |hold| ForkSafe::new(hold, Io::of(Handle::current()).unwrap());
-        let hold = crate::Hold::new(here(hold));
+        let holding = hold.grant().holding().clone();
         assert_eq!(hold.run(ready(7)).await, Ok(7));
         let is_dropped = Cell::new(false);
         let endless = async {
@@ -105,7 +100,7 @@ fn work_ends_with_the_hold_that_it_is_run_by() {
         // What has not begun does not begin.
         assert_eq!(hold.run(async { unreachable!() }).await, Err::<(), _>(LossReason::NodeDeleted));
 
-        let released = crate::Hold::new(here(ensemble.hold(&session, "/b", Owner::unique())));
+        let released = ensemble.hold(&session, "/b", Owner::unique());
         let work = async {
             released.let_go();
             clock::sleep(Duration::from_secs(1)).await;
@@ -207,8 +202,8 @@ fn kind_after<F: Future<Output = ()> + 'static>(
         let release = hold.begin_release(Owner::current()).unwrap().unwrap();
         let later = end(ensemble.clone(), session.clone(), hold.node().to_owned());
         // The pool, and the attempt that owns the node, do this then.
-        hold.grant.slot.set(SlotState::Open(ensemble.session()));
-        hold.grant.holding().end(None, session.loss());
+        hold.grant().slot.set(SlotState::Open(ensemble.session()));
+        hold.grant().holding().end(None, session.loss());
         let (released, ()) = tokio::join!(release, later);
         released.map_err(|error| error.kind())
     })
@@ -258,8 +253,8 @@ fn a_release_of_what_was_not_valid_any_more_says_at_once_that_it_is_lost() {
         assert!(hold.valid_for().is_zero());
         let release = hold.begin_release(Owner::current()).unwrap().unwrap();
         session.end(LossReason::SessionExpired);
-        hold.grant.slot.set(SlotState::Open(ensemble.session()));
-        hold.grant.holding().end(None, session.loss());
+        hold.grant().slot.set(SlotState::Open(ensemble.session()));
+        hold.grant().holding().end(None, session.loss());
         let before = clock::now();
         let lost = ErrorKind::Lost(LossReason::SessionExpired);
         assert_eq!(release.await.unwrap_err().kind(), lost);
@@ -312,7 +307,7 @@ fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business(
         assert_eq!((hold.state(), hold.valid_for()), (HoldState::Released, Duration::ZERO));
         assert_eq!(hold.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
         session.lose(grant.holding(), LossReason::NodeDeleted);
-        assert_eq!((hold.state(), loss.now(), loss.come().await), (HoldState::Released, None, None));
+        assert_eq!((hold.state(), loss.reason(), loss.come().await), (HoldState::Released, None, None));
     });
 }
 
@@ -368,7 +363,7 @@ fn a_hold_is_at_risk_without_a_connection_or_a_lease() {
         let until = clock::now() + hold.valid_for();
         session.ask();
         clock::sleep(TIMEOUT / 5 + Duration::from_millis(1)).await;
-        assert!(session.is_late(hold.grant.holding()));
+        assert!(session.is_late(hold.grant().holding()));
         assert_eq!((hold.state(), clock::now() + hold.valid_for()), (HoldState::AtRisk, until));
     });
 }
@@ -392,11 +387,11 @@ fn a_grant_knows_whether_and_why_it_is_lost() {
         let session = ensemble.session();
         let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
         let hold = Hold::new(grant.clone());
-        assert_eq!((grant.check_not_lost(), hold.loss().now()), (Ok(()), None));
+        assert_eq!((grant.check_not_lost(), hold.loss().reason()), (Ok(()), None));
         session.lose(grant.holding(), LossReason::ForeignContender);
         let reason = Some(LossReason::ForeignContender);
         assert_eq!(grant.check_not_lost().unwrap_err().kind(), ErrorKind::Lost(LossReason::ForeignContender));
-        assert_eq!(hold.loss().now(), reason);
+        assert_eq!(hold.loss().reason(), reason);
     });
 }
 
@@ -408,7 +403,7 @@ fn a_hold_lasts_until_it_is_lost_or_released() {
         let hold = |path| ensemble.hold(&session, path, Owner::unique());
         let (released, lost) = (hold("/a"), hold("/b"));
         clock::sleep(Duration::from_secs(1)).await;
-        session.lose(lost.grant.holding(), LossReason::NodeDeleted);
+        session.lose(lost.grant().holding(), LossReason::NodeDeleted);
         clock::sleep(Duration::from_secs(2)).await;
         drop((released, lost));
         let held = session.counters().read().hold_time;
@@ -426,7 +421,7 @@ fn a_release_that_nobody_will_confirm_says_why_and_when_the_lock_is_free() {
         session.set_connected(false);
         session.set_trouble(Some("the password is wrong".into()));
         session.abandon_nodes();
-        hold.grant.holding().end(None, session.loss());
+        hold.grant().holding().end(None, session.loss());
         let message = release.await.unwrap_err().to_string();
         assert!(message.contains("the password is wrong"), "{message}");
         assert!(message.contains("12s after it last heard from the client"), "{message}");
@@ -440,7 +435,7 @@ fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() 
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
             let holding = ensemble.holding(&session, "/a", true);
-            let (token, slot) = (Token::of(holding.czxid), Arc::new(Slot::new(SlotState::Next(None))));
+            let (token, slot) = (Token::of(holding.czxid), Arc::new(Slot::of(SlotState::Next(None))));
             let granter = Weak::<Keeps>::new();
             let grant = Grant::new(holding, token, slot, Owner::unique(), false, granter, TurnId(1));
             let hold = Hold::new(grant);
@@ -451,8 +446,8 @@ fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() 
                 ensemble.create("/b");
                 ensemble.create(hold.node());
             }
-            hold.grant.slot.set(SlotState::Open(ensemble.session()));
-            hold.grant.holding().end(None, session.loss());
+            hold.grant().slot.set(SlotState::Open(ensemble.session()));
+            hold.grant().holding().end(None, session.loss());
             release.await.map_err(|error| error.kind())
         })
     };
@@ -472,21 +467,17 @@ fn a_hold_reads_what_is_there_or_says_that_it_cannot() {
     });
 }
 
-fn set_data() -> Write {
-    Write::SetData { path: "/b".into(), data: Vec::new(), version: None }
-}
-
 #[test]
 fn a_guarded_write_without_an_answer_keeps_the_node_from_the_next_holder() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
-        let write = || hold.commit(vec![set_data()]);
+        let write = || hold.guarded().set_data("/b", b"", None).commit();
         write().await.unwrap();
-        assert!(!hold.grant.is_unsettled());
+        assert!(!hold.grant().is_unsettled());
         ensemble.fall_silent();
         assert_eq!(write().await.unwrap_err().kind(), ErrorKind::Uncertain);
-        assert!(hold.grant.is_unsettled());
+        assert!(hold.grant().is_unsettled());
     });
 }
 
@@ -496,10 +487,10 @@ fn a_guarded_write_that_finds_no_node_says_that_the_hold_is_lost_or_that_it_was_
         let ensemble = FakeEnsemble::new();
         let refused = async |releases: bool| {
             let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
-            let mut write = std::pin::pin!(hold.commit(vec![set_data()]));
+            let mut write = hold.guarded().set_data("/b", b"", None).commit();
             ensemble.answer_late(Duration::from_secs(1));
             ensemble.delete_node(hold.node());
-            assert!(write.as_mut().now_or_never().is_none(), "it has been sent");
+            assert!((&mut write).now_or_never().is_none(), "it has been sent");
             if releases {
                 hold.let_go();
             }
@@ -517,7 +508,7 @@ fn a_release_by_another_shows_that_holds_are_handed_over() {
         let released = |owner, by| {
             let hold = ensemble.hold(&ensemble.session(), "/a", owner);
             drop(hold.begin_release(by).unwrap());
-            hold.grant.session().counters().attempts.hands_over()
+            hold.grant().session().counters().attempts.hands_over()
         };
         assert!(released(owner, Owner::unique()));
         assert!(!released(owner, owner));
@@ -531,20 +522,19 @@ fn a_holder_is_told_that_others_wait_once_it_has_asked() {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
         let hold = ensemble.hold(&session, "/a", Owner::unique());
-        let holding = hold.grant.holding().clone();
+        let holding = hold.grant().holding().clone();
         let notice = || holding.watch().borrow().notice;
-        assert!(!hold.unasked_notice().now());
         assert_eq!(notice(), Notice::Unasked);
-        let mut wanted = Box::pin(hold.notice().come());
+        let mut wanted = Box::pin(hold.watch_wanted().come());
         assert_eq!((wanted.as_mut().now_or_never(), notice()), (None, Notice::Asked));
         holding.set_wanted(true);
         assert!(wanted.await && hold.is_wanted());
-        let copy = hold.notice();
+        let copy = hold.watch_wanted();
         holding.set_wanted(false);
         assert!(!hold.is_wanted());
         holding.set_wanted(true);
         session.lose(&holding, LossReason::NodeDeleted);
-        assert!(!copy.now() && !copy.come().await);
+        assert!(!copy.is_set() && !copy.come().await);
     });
 }
 
@@ -556,9 +546,9 @@ fn a_hold_that_is_released_asks_no_more_whether_others_wait() {
         let grant = ensemble.grant_by(&ensemble.session(), "/a", owner, false, weak(&keeps));
         let hold = Hold::new(grant.clone());
         drop(hold.begin_release(owner).unwrap());
-        assert!(!hold.is_wanted() && !hold.notice().come().await);
+        assert!(!hold.is_wanted() && !hold.watch_wanted().come().await);
         assert_eq!(grant.holding().watch().borrow().notice, Notice::Unasked);
         grant.holding().set_wanted(true);
-        assert!(!hold.is_wanted() && !hold.notice().come().await);
+        assert!(!hold.is_wanted() && !hold.watch_wanted().come().await);
     });
 }

@@ -2,6 +2,7 @@ use super::*;
 use crate::ClientOptions;
 use crate::base::wait::Wait;
 use crate::client::client::Client;
+use crate::threads::io::Io;
 use std::fs;
 use std::path::PathBuf;
 use tokio::runtime::Handle;
@@ -9,7 +10,7 @@ use zklock_testkit::Server;
 
 async fn client(server: &Server) -> (Client, ClientOptions) {
     let options = ClientOptions::new(&server.connect_string()).unwrap();
-    let client = Client::unopened(options.clone(), Handle::current()).unwrap();
+    let client = Client::unopened(options.clone(), Io::of(Handle::current()).unwrap()).unwrap();
     client.opened(Wait::Forever).await.unwrap();
     (client, options)
 }
@@ -101,7 +102,7 @@ async fn another_program_is_recognised_and_does_not_stay() {
 
 #[tokio::test(start_paused = true)]
 async fn a_program_that_says_nothing_is_not_waited_for_without_end() {
-    let pool = Pool::of(Arc::new(Slot::new(crate::session::slot::SlotState::Next(None))));
+    let pool = Pool::of(Arc::new(Slot::of(crate::session::slot::SlotState::Next(None))));
     let error = Guardian::start(scripted(":"), &pool).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("it has not answered for 10s"), "{error}");

@@ -223,7 +223,7 @@ fn every_hold_is_told_the_first_reason_for_the_end_of_the_session() {
         assert_eq!(session.loss(), Some(LossReason::ClientClosed));
         let late = ensemble.hold(&session, "/b", Owner::unique());
         for hold in [hold, late] {
-            assert_eq!(hold.loss().come().await, Some(LossReason::ClientClosed));
+            assert_eq!(hold.lost().await, Ok(Some(LossReason::ClientClosed)));
             assert_eq!(hold.valid_for(), Duration::ZERO);
         }
         let landing = session.send(barrier()).await;
@@ -301,7 +301,7 @@ fn a_server_that_grants_less_than_half_loses_the_holds_at_once() {
         let hold = ensemble.hold(&session, "/a", Owner::unique());
         session.ask();
         session.granted("a:2181", clock::now(), TIMEOUT / 2 - Duration::from_millis(1));
-        assert_eq!(hold.loss().come().now_or_never(), Some(Some(LossReason::LeaseLapsed)));
+        assert_eq!(hold.lost().now_or_never(), Some(Ok(Some(LossReason::LeaseLapsed))));
         assert!(hold.valid_for().is_zero());
     });
 }

@@ -6,7 +6,7 @@ use crate::session::fake::FakeEnsemble;
 
 fn keeper(state: SlotState) -> SessionKeeper {
     SessionKeeper {
-        slot: Arc::new(Slot::new(state)),
+        slot: Arc::new(Slot::of(state)),
         options: Arc::new(ClientOptions::new("none:1").unwrap()),
         closing: Arc::new(watch::Sender::new(false)),
         running: Arc::new(watch::Sender::new(true)),
@@ -65,7 +65,7 @@ fn everybody_is_told_when_the_runtime_drops_the_keeper() {
         let keeper = keeper(SlotState::Open(session));
         let (slot, running) = (keeper.slot.clone(), keeper.running.subscribe());
         drop(keeper);
-        assert_eq!(hold.loss().come().await, Some(LossReason::ClientClosed));
+        assert_eq!(hold.lost().await, Ok(Some(LossReason::ClientClosed)));
         assert_eq!(slot.session().await.err().map(|error| error.kind()), Some(ErrorKind::Closed));
         assert!(!*running.borrow());
     });

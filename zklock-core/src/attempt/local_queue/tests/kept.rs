@@ -8,7 +8,6 @@ use crate::machine::name::Scheme;
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
 use crate::session::fake::FakeEnsemble;
-use crate::zookeeper::ensemble::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,7 +117,7 @@ fn a_node_that_another_wants_is_gone_when_it_is_released() {
         let hold = taken(&queue).unwrap();
         assert!(!hold.is_wanted());
         let rival = rival(&ensemble, "lock-");
-        assert!(hold.notice().come().await);
+        assert!(hold.wanted().await.unwrap());
         let mut next = join(&queue, Patience::Waits);
         assert!(answer_at_once(&mut next).await.is_none());
         assert_eq!(ensemble.nodes().len(), 3, "the next of this process queues behind the other");
@@ -279,13 +278,12 @@ fn a_node_whose_holder_may_yet_write_is_taken_by_nobody() {
         let ensemble = FakeEnsemble::new();
         let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
         let hold = acquired(&queue).await;
-        let write = || Write::SetData { path: "/b".into(), data: Vec::new(), version: None };
         // A write that was answered lets the node be passed on.
-        hold.commit(vec![write()]).await.unwrap();
+        hold.guarded().set_data("/b", b"", None).commit().await.unwrap();
         hold.release().await.unwrap();
         let hold = taken(&queue).expect("nothing is under way");
         ensemble.fall_silent();
-        let writes = hold.commit(vec![write()]);
+        let writes = hold.guarded().set_data("/b", b"", None).commit();
         assert!(clock::timeout(Duration::from_millis(5), writes).await.is_err());
         let release = tokio::spawn(async move { hold.release().await });
         a_moment().await;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Locks of one client at one path that share no local queue, each with one attempt of its own.
 fn locks<const COUNT: usize>(ensemble: &FakeEnsemble) -> [Arc<LocalQueue>; COUNT] {
-    let slot = Arc::new(Slot::new(SlotState::Open(ensemble.session())));
+    let slot = Arc::new(Slot::of(SlotState::Open(ensemble.session())));
     let handle = Handle::new(Pool::of(slot), Arc::default());
     let dialect = Dialect::pattern("lock-{sequence}").unwrap();
     let claim = Claim::at("/a", Claim::scheme(Role::Exclusive, &dialect).unwrap(), &dialect).unwrap();

@@ -1,7 +1,7 @@
 //! A callback that is registered.
 
-use crate::threads::descriptors::{Listener, OnClosed, Opened};
-use crate::threads::io::{Io, check_descriptors};
+use super::descriptors::{Listener, OnClosed, Opened};
+use super::io::{Io, check_descriptors};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use tokio::task::AbortHandle;
@@ -29,7 +29,7 @@ pub struct Watch {
 
 impl Watch {
     /// Runs `watching` in the client's runtime, which calls the listener.
-    pub(super) fn start<V, F>(
+    pub(crate) fn start<V, F>(
         io: &Io,
         listener: Arc<Listener<V>>,
         watching: impl FnOnce(Weak<Listener<V>>) -> F,
