@@ -125,21 +125,20 @@
 //
 // ```text
 // .          face                                       what the C and Python layers need
-// api        client                                     the public API: what a program calls
-//            once
-//            lock observer barrier double_barrier member
-//            lazy
-//            home
 // fence      files                                      resources refuse late writes
 //            stamp database
 // operator   observe                                    who holds and waits; the counters as text
 //            contenders prometheus
-// client     client                                     what the calls of a client, a lock, a job, a barrier do
+// client     client                                     what a program calls
 //            once                                       jobs that run once in each period
 //            run once_spec                              one run; how a job is described
 //            record                                     what is kept of the last run
-//            lock barrier double_barrier member membership
-//            spec                                       how a lock is described
+//            lock double_barrier                        the locks; what they need of a client is made late
+//            lazy membership
+//            member
+//            barrier
+//            home                                       the process in which a client is needed
+//            registry spec                              what its locks share; how a lock is described
 //            all any semaphore                          rules about the claims of some kinds
 // attempt    local_queue                                one process's queue in front of a lock, and its attempts
 //            strangers set members entry                foreign contenders; sets; members of barriers
@@ -185,7 +184,6 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
-mod api;
 mod attempt;
 mod base;
 mod client;
@@ -203,13 +201,6 @@ mod zookeeper;
 #[cfg(feature = "tls")]
 pub use self::connect::tls::{PassPhrase, Tls};
 pub use self::{
-    api::barrier::Barrier,
-    api::client::Client,
-    api::double_barrier::DoubleBarrier,
-    api::lock::Lock,
-    api::member::Member,
-    api::observer::Observer,
-    api::once::Once,
     base::error::{Conflict, Error, ErrorKind},
     base::histogram::Histogram,
     base::lock_figures::LockStats,
@@ -217,6 +208,12 @@ pub use self::{
     base::owner::Owner,
     base::stats::Stats,
     base::wait::{Deadline, Wait},
+    client::barrier::Barrier,
+    client::client::Client,
+    client::double_barrier::DoubleBarrier,
+    client::lock::Lock,
+    client::member::Member,
+    client::once::Once,
     client::once_spec::{AfterFailure, OnceSpec},
     client::record::{Record, RunOutcome},
     client::run::{Begun, Run, RunEntry},
@@ -232,6 +229,7 @@ pub use self::{
     hold::token::Token,
     hold::wanted::Wanted,
     operator::contenders::QueuedContender,
+    operator::observe::Observer,
     operator::prometheus::prometheus_text,
     session::connection::{Connection, ConnectionState},
     session::guardian::Guardian,

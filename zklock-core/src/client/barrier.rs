@@ -7,13 +7,15 @@ use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::failure::Failure;
 use crate::base::wait::Wait;
+use crate::client::home::Home;
+use crate::connect::path::check_lock_path;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::session::ask::{ask, ask_for_ever, ask_within, request, silence, while_refused};
 use crate::session::pool::Pool;
 use crate::session::session::{Link, Session};
+use crate::threads::call::Call;
 use crate::zookeeper::ensemble::{Pending, Write, text_of};
 use crate::zookeeper::node_data;
-use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,60 +24,243 @@ use std::time::Duration;
 /// How many times a refused write is tried if others create or delete the same nodes meanwhile.
 const ROUNDS_AT_MOST: u32 = 8;
 
-/// A barrier: a node that exists or does not. While it exists, callers of [`wait_within`](Self::wait_within) wait.
-#[derive(Clone)]
-pub(crate) struct Barrier {
-    client: Handle,
+/// A barrier: a node that exists or does not. While it exists, callers of [`wait`](Self::wait) wait.
+///
+/// It is the same barrier as Curator's `DistributedBarrier` at that path. It does not belong to a client: it
+/// stays after the client that set it has ended, and any client may remove it.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let barrier = client.barrier("/barriers/migration")?;
+/// barrier.set().await?;
+/// // ... migrate; meanwhile all others are in barrier.wait() ...
+/// barrier.remove().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Barrier {
+    home: Home,
     path: Arc<str>,
 }
 
 impl Barrier {
-    pub(crate) fn new(client: Handle, path: &str) -> Self {
-        Self { client, path: path.into() }
+    pub(super) fn new(home: &Home, path: &str) -> Result<Self, Error> {
+        check_lock_path(path)?;
+        home.refuse_forked()?;
+        Ok(Self { home: home.clone(), path: path.into() })
+    }
+
+    /// Returns whether its client was used by a process from which this one was forked. It is useless here then.
+    #[doc(hidden)]
+    pub fn is_forked(&self) -> bool {
+        self.home.is_forked()
+    }
+
+    /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(barriers: &[zklock_core::Barrier]) -> Result<(), zklock_core::Error> {
+    /// for barrier in barriers {
+    ///     println!("waiting at {}", barrier.path());
+    ///     barrier.wait().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// Sets the barrier. Returns `false` if it was already set; that is not an error.
-    pub(crate) async fn set(&self) -> Result<bool, Error> {
-        let data = node_data::of(self.client.pool.identity()).to_vec();
-        let create = Write::Create { path: self.path.to_string(), data };
-        self.write(create, true).await
+    ///
+    /// If a reply was lost, it is not known which client set it. It then counts as set by this
+    /// call.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout. The barrier may be set
+    ///   then;
+    /// * [`ErrorKind::Refused`] if the access list does not allow it;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the call is dropped, the barrier may or may not be set.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// if !barrier.set().await? {
+    ///     println!("somebody was before us");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set(&self) -> Call<bool> {
+        self.call(Wait::Forever, |node| async move {
+            let data = node_data::of(node.client.pool.identity()).to_vec();
+            let create = Write::Create { path: node.path.to_string(), data };
+            node.write(create, true).await
+        })
     }
 
     /// Removes the barrier, so that all waiters go on. Returns `false` if it was not set; that is not an
     /// error.
-    pub(crate) async fn remove(&self) -> Result<bool, Error> {
-        self.write(Write::Delete { path: self.path.to_string(), version: None }, false).await
+    ///
+    /// If a reply was lost, it is not known which client removed it. It then counts as removed by
+    /// this call.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`set`](Self::set) does.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the call is dropped, the barrier may or may not be removed.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.remove().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn remove(&self) -> Call<bool> {
+        self.call(Wait::Forever, |node| async move {
+            node.write(Write::Delete { path: node.path.to_string(), version: None }, false).await
+        })
     }
 
     /// Returns whether the barrier is set.
-    pub(crate) async fn is_set(&self) -> Result<bool, Error> {
-        self.is_set_within(self.client.pool.options().connect_timeout).await
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`set`](Self::set) does.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// println!("{} is set: {}", barrier.path(), barrier.is_set().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn is_set(&self) -> Call<bool> {
+        self.call(Wait::Forever, |node| async move {
+            node.is_set_within(node.client.pool.options().connect_timeout).await
+        })
     }
 
+    /// Waits until the barrier is not set.
+    ///
+    /// A waiter may miss the removal if the barrier is set again at once.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] if the access list does not allow reading the barrier; [`ErrorKind::Closed`] if the
+    /// client is closed. While no server answers, it waits.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call ends the wait, and changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.wait().await?;
+    /// println!("go on");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait(&self) -> Call<()> {
+        self.wait_within(Wait::Forever)
+    }
+
+    /// Like [`wait`](Self::wait), but waits no longer than `timeout`. Zero looks once.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`wait`](Self::wait) does. When the time is up, whatever the network does, it also fails with:
+    ///
+    /// * [`ErrorKind::Timeout`] if the barrier is still set;
+    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment. With a timeout of zero, also if the
+    ///   ensemble does not answer within the [try timeout](crate::ClientOptions::try_timeout).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call ends the wait, and changes nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.wait_timeout(Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait_timeout(&self, timeout: Duration) -> Call<()> {
+        self.wait_within(timeout)
+    }
+
+    /// Like [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout).
+    #[doc(hidden)]
+    pub fn wait_within(&self, wait: impl Into<Wait>) -> Call<()> {
+        let wait = wait.into();
+        self.call(wait, move |node| async move {
+            let path = &node.path;
+            if wait == Wait::Once {
+                let set = || Error::new(ErrorKind::Timeout, format!("the barrier {path} is set"));
+                let patience = node.client.pool.options().try_timeout;
+                return if node.is_set_within(patience).await? { Err(set()) } else { Ok(()) };
+            }
+            tokio::select! {
+                biased;
+                waited = node.until_removed() => waited,
+                timeout = wait.over() => {
+                    let trouble = trouble(&node.client.pool, "nobody removed it");
+                    let message = format!("the barrier {path} is still set after {timeout:?}: {trouble}");
+                    Err(Error::new(failure(&node.client.pool), message))
+                }
+            }
+        })
+    }
+
+    fn call<R, F>(&self, wait: Wait, call: impl FnOnce(Node) -> F + Send + 'static) -> Call<R>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R, Error>> + Send + 'static,
+    {
+        let path = self.path.clone();
+        self.home.call(wait, move |client| call(Node { client: client.fixed().handle.clone(), path }))
+    }
+}
+
+/// The node of a barrier, for a client that has connected.
+struct Node {
+    client: Handle,
+    path: Arc<str>,
+}
+
+impl Node {
     async fn is_set_within(&self, patience: Duration) -> Result<bool, Error> {
         let problem = || format!("the barrier {} could not be read", self.path);
         let read = |session| async move { Ok(self.read(&session, false).await?.0) };
         let slot = self.client.pool.slot();
         ask_within(patience, slot, || slot.session(), problem, read).await
-    }
-
-    /// Waits until the barrier is not set.
-    pub(crate) async fn wait_within(&self, wait: Wait) -> Result<(), Error> {
-        let path = &self.path;
-        if wait == Wait::Once {
-            let set = || Error::new(ErrorKind::Timeout, format!("the barrier {path} is set"));
-            let patience = self.client.pool.options().try_timeout;
-            return if self.is_set_within(patience).await? { Err(set()) } else { Ok(()) };
-        }
-        tokio::select! {
-            biased;
-            waited = self.until_removed() => waited,
-            timeout = wait.over() => {
-                let trouble = trouble(&self.client.pool, "nobody removed it");
-                let message = format!("the barrier {path} is still set after {timeout:?}: {trouble}");
-                Err(Error::new(failure(&self.client.pool), message))
-            }
-        }
     }
 
     async fn until_removed(&self) -> Result<(), Error> {
@@ -151,12 +336,6 @@ impl Barrier {
             Ok(Err(problem))
         })
         .await
-    }
-}
-
-impl fmt::Debug for Barrier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Barrier").field("path", &self.path).finish_non_exhaustive()
     }
 }
 

@@ -6,46 +6,161 @@
 
 use super::member::{Member, Waiting, answered, late, reason_of};
 use super::membership::Membership;
-use crate::attempt::members::Members;
-use crate::attempt::shared::Handle;
 use crate::base::debt::Debt;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::wait::Wait;
+use crate::client::home::Home;
+use crate::client::registry::CoreClient;
 use crate::connect::path::check_lock_path;
 use crate::machine::protocol::Patience;
-use std::fmt;
+use crate::threads::call::{Begun, Call};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Lets its members begin together, and end together.
-#[derive(Clone)]
-pub(crate) struct DoubleBarrier {
-    client: Handle,
-    known: Arc<Members>,
+///
+/// It is the same barrier as Curator's `DistributedDoubleBarrier` at that path. The number of members opens the
+/// barrier, and is not a limit: a member that comes while the barrier is open enters too, if one of the earlier
+/// members is still inside.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let barrier = client.double_barrier("/barriers/round", 3)?;
+/// let member = barrier.enter().await?;
+/// // ... all three have come ...
+/// member.leave().await?;
+/// // ... and all three are done.
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct DoubleBarrier {
+    home: Home,
     path: Arc<str>,
     members: u32,
 }
 
 impl DoubleBarrier {
-    /// `known` has the members of this process.
-    pub(crate) fn new(client: Handle, known: Arc<Members>, path: &str, members: u32) -> Self {
-        Self { client, known, path: path.into(), members }
-    }
-
-    pub(crate) fn check(path: &str, members: u32) -> Result<(), Error> {
+    pub(super) fn new(home: &Home, path: &str, members: u32) -> Result<Self, Error> {
         check_lock_path(path)?;
         if members == 0 {
             let message = format!("the barrier {path} without members could never open: ask for 1 or more");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        Ok(())
+        home.refuse_forked()?;
+        Ok(Self { home: home.clone(), path: path.into(), members })
     }
 
-    /// Enters when all members have come.
-    pub(crate) async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
-        let path = &self.path;
-        let mut entering = self.begin_to_enter(wait.patience())?;
-        let failed = match answered(&self.client.pool, wait, &mut entering).await {
+    /// Returns whether its client was used by a process from which this one was forked. It is useless here then.
+    #[doc(hidden)]
+    pub fn is_forked(&self) -> bool {
+        self.home.is_forked()
+    }
+
+    /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(rounds: &[zklock_core::DoubleBarrier]) -> Result<(), zklock_core::Error> {
+    /// for barrier in rounds {
+    ///     println!("waiting at {}", barrier.path());
+    ///     let member = barrier.enter().await?;
+    ///     // ... do this round together with the others ...
+    ///     member.leave().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns how many members open the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(barrier: &zklock_core::DoubleBarrier, files: u32) {
+    /// println!("each member works on {} files", files.div_ceil(barrier.members()));
+    /// # }
+    /// ```
+    pub fn members(&self) -> u32 {
+        self.members
+    }
+
+    /// Enters the barrier, and waits until it is open. Every call is a new member.
+    ///
+    /// If the session ends meanwhile, the member enters again in the next session.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] if the access list does not allow it; [`ErrorKind::Closed`] if the client is closed. While
+    /// no server answers, it waits.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call withdraws. If a node already exists, it is removed in the background.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::DoubleBarrier) -> Result<(), zklock_core::Error> {
+    /// let member = barrier.enter().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn enter(&self) -> Call<Member> {
+        self.enter_within(Wait::Forever)
+    }
+
+    /// Like [`enter`](Self::enter), but waits no longer than `timeout`. With zero it enters only if the barrier is
+    /// open, or this member opens it.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`enter`](Self::enter) does. When the time is up, whatever the network does, it also fails with:
+    ///
+    /// * [`ErrorKind::Timeout`] if the barrier has not opened;
+    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or, with a timeout of zero, if the
+    ///   ensemble does not answer within the [try timeout](crate::ClientOptions::try_timeout).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call withdraws, as with [`enter`](Self::enter).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(barrier: zklock_core::DoubleBarrier) -> Result<(), zklock_core::Error> {
+    /// let member = barrier.enter_timeout(Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn enter_timeout(&self, timeout: Duration) -> Call<Member> {
+        self.enter_within(timeout)
+    }
+
+    /// Like [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout).
+    #[doc(hidden)]
+    pub fn enter_within(&self, wait: impl Into<Wait>) -> Call<Member> {
+        let wait = wait.into();
+        let barrier = self.clone();
+        self.home.begin(wait, move |client| {
+            let here = client.clone();
+            Begun::goes_on(client.io(), async move { barrier.entered(here.fixed(), wait).await })
+        })
+    }
+
+    async fn entered(&self, client: &CoreClient, wait: Wait) -> Result<Member, Error> {
+        let (path, pool) = (&self.path, &client.handle.pool);
+        let mut entering = self.begin_to_enter(client, wait.patience())?;
+        let failed = match answered(pool, wait, &mut entering).await {
             Some(Ok(Some(member))) => return Ok(member),
             Some(Ok(None)) => {
                 let message = format!("the barrier {path} is not open: it takes {} members", self.members);
@@ -54,35 +169,29 @@ impl DoubleBarrier {
             Some(Err(error)) => error,
             None => {
                 let reason = format!("it takes {} members", self.members);
-                let trouble = reason_of(&self.client.pool, wait, &reason);
+                let trouble = reason_of(pool, wait, &reason);
                 let message = format!("the barrier {path} did not open {wait}: {trouble}");
-                Error::new(late(&self.client.pool, wait), message)
+                Error::new(late(pool, wait), message)
             }
         };
         entering.leave().await;
         Err(failed)
     }
 
-    /// Starts a task that enters. It withdraws if nobody waits for it any more.
-    fn begin_to_enter(&self, patience: Patience) -> Result<Waiting<Option<Member>>, Error> {
-        let pool = &self.client.pool;
+    fn begin_to_enter(
+        &self,
+        client: &CoreClient,
+        patience: Patience,
+    ) -> Result<Waiting<Option<Member>>, Error> {
+        let pool = &client.handle.pool;
         if pool.is_closed() {
             return Err(Error::closed());
         }
         let (answer, receiver) = oneshot::channel();
-        let debt = Debt::new(&self.client.counters);
-        let (client, known, path) = (self.client.clone(), self.known.clone(), self.path.clone());
+        let debt = Debt::new(&client.handle.counters);
+        let (client, known, path) = (client.handle.clone(), client.members(&self.path), self.path.clone());
         let membership = Membership::new(client, known, path, self.members, debt.clone());
         pool.runtime().spawn(membership.run(patience, answer));
         Ok(Waiting::new(receiver, debt))
-    }
-}
-
-impl fmt::Debug for DoubleBarrier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DoubleBarrier")
-            .field("path", &self.path)
-            .field("members", &self.members)
-            .finish_non_exhaustive()
     }
 }

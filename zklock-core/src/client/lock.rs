@@ -10,6 +10,9 @@ use crate::base::leaving::Leaving;
 use crate::base::lock_figures::LockFigures;
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
+use crate::client::home::Home;
+use crate::client::lazy::Lazy;
+use crate::client::registry::CoreClient;
 use crate::client::spec::LockSpec;
 use crate::hold::hold::Hold;
 use crate::machine::callers::Own;
@@ -17,6 +20,8 @@ use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
 use crate::session::ask::{silence, too_short};
 use crate::session::pool::Pool;
+use crate::threads::call::{Begun, Call};
+use crate::threads::fork_safe::ForkSafe;
 use call::AcquireCall;
 use choice::Choice;
 use std::fmt;
@@ -26,8 +31,242 @@ use std::time::Duration;
 
 /// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks, any one of several locks, or the
 /// leadership of an election.
+///
+/// It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) gives a [`Hold`].
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use zklock_core::{Client, ClientOptions};
+///
+/// # async fn example() -> Result<(), zklock_core::Error> {
+/// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?).await?;
+/// let lock = client.mutex("/locks/report")?;
+///
+/// let hold = lock.acquire_timeout(Duration::from_secs(5)).await?;
+/// println!("held with token {} for {:?} at least", hold.token(), hold.valid_for());
+/// hold.release().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lock {
+    pub(crate) open: Lazy<OpenLock>,
+    spec: Arc<LockSpec>,
+}
+
+impl Lock {
+    pub(crate) fn new(home: &Home, spec: &LockSpec) -> Result<Self, Error> {
+        spec.check()?;
+        let spec = Arc::new(spec.clone());
+        let of = spec.clone();
+        let open = Lazy::new(home, move |client| OpenLock::new(client.get()?, &of))?;
+        Ok(Self { open, spec })
+    }
+
+    /// Returns whether its client was used by a process from which this one was forked. It is useless here then.
+    #[doc(hidden)]
+    pub fn is_forked(&self) -> bool {
+        self.open.is_forked()
+    }
+
+    /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
+    /// choice, the same in the order in which its locks were named.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// if lock.try_acquire().await?.is_none() {
+    ///     println!("{} is busy", lock.path());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn path(&self) -> &str {
+        self.spec.path()
+    }
+
+    /// Returns the description that the lock was made from.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(lock: &zklock_core::Lock, other: &zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// // The same lock, for another client.
+    /// let same = other.lock(lock.spec())?;
+    /// assert_eq!(same.path(), lock.path());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn spec(&self) -> &LockSpec {
+        &self.spec
+    }
+
+    /// Waits until the lock is held.
+    ///
+    /// Clients are granted the lock in the order in which they queue, and callers within a client in the order in which they
+    /// call. However many callers of a client wait, only one of them has a node at the servers, in addition to the holder. So
+    /// clients take turns. Callers that can hold the lock together, such as readers, all have one. A caller that gives up
+    /// leaves its place to the next caller of its client.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Deadlock`] if this call would wait for a hold that only this task or thread can release. That is a hold
+    ///   of a reentrant lock, if this lock is not reentrant, or if it is the write side and the hold is of the read side. If
+    ///   others may release the hold, the call waits for that instead, and logs a warning;
+    /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost;
+    /// * [`ErrorKind::Unreachable`] if the lock is reentrant, the outer hold's lease has lapsed, and the ensemble has not
+    ///   confirmed it again;
+    /// * [`ErrorKind::ForeignContender`] if a contender that cannot see ours is in the queue;
+    /// * [`ErrorKind::Refused`] if the access list or the server's rules forbid it;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call leaves the queue. If a node or a grant already exists, it is removed in the background.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let hold = client.mutex("/locks/report")?.acquire().await?;
+    /// // ... nobody else writes the report ...
+    /// hold.release().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire(&self) -> Call<Hold> {
+        self.acquire_as(Owner::current(), Wait::Forever)
+    }
+
+    /// Like [`acquire`](Self::acquire), but waits no longer than `timeout`. Zero tries once, like
+    /// [`try_acquire`](Self::try_acquire).
+    ///
+    /// A call that fails leaves no node in the queue, so a program may end right after it. The call waits until the
+    /// servers have confirmed that, for 30 ms at most. (If the call is dropped instead, the node is deleted in the
+    /// background.)
+    ///
+    /// An error of kind [`ErrorKind::Timeout`] names the holder, if the servers say who that is. To find out, this lock and
+    /// its clones ask them shortly before the end of a wait, and after a try at most once a second.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`acquire`](Self::acquire) does. When the time is up, whatever the network does, it also fails with:
+    ///
+    /// * [`ErrorKind::Timeout`] if others had the lock, or the time was too short for an answer;
+    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or the ensemble has not answered for the [try
+    ///   timeout](crate::ClientOptions::try_timeout), so that it is not known who has the lock.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call leaves the queue, as with [`acquire`](Self::acquire).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::ErrorKind;
+    ///
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// match lock.acquire_timeout(Duration::from_secs(5)).await {
+    ///     Ok(hold) => hold.release().await?,
+    ///     // The message names the holder.
+    ///     Err(error) if error.kind() == ErrorKind::Timeout => println!("{error}"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire_timeout(&self, timeout: Duration) -> Call<Hold> {
+        self.acquire_as(Owner::current(), timeout)
+    }
+
+    /// Acquires the lock if it is free. Returns `None` if another contender holds it or is in the
+    /// queue.
+    ///
+    /// You may poll with it. After the second busy answer, the servers notify this client when the contender in the way has
+    /// left. Until that notification, further tries by this lock and its clones send no request. So just after another
+    /// client's release, a try may still find the lock busy until the notification arrives, for a tenth of the session timeout
+    /// at most. To ask the servers in any case, call [`acquire_timeout`](Self::acquire_timeout) with a short time. No try
+    /// reports from memory that a lock is free. Tries of semaphores, sets, choices and exclusive locks always ask the servers.
+    ///
+    /// In all other cases it waits for the ensemble's answer, but no longer than the [try
+    /// timeout](crate::ClientOptions::try_timeout).
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`acquire`](Self::acquire) does, but never with [`ErrorKind::Deadlock`]; and with [`ErrorKind::Unreachable`]
+    /// if the ensemble does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call leaves the queue, as with [`acquire`](Self::acquire).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// match lock.try_acquire().await? {
+    ///     Some(hold) => {
+    ///         // ... do the job ...
+    ///         hold.release().await?;
+    ///     }
+    ///     None => println!("somebody else does the job"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_acquire(&self) -> Call<Option<Hold>> {
+        let owner = Owner::current();
+        self.open.begin(Wait::Forever, move |lock| {
+            let value = lock.clone();
+            Begun::goes_on(lock.io(), async move { value.fixed().try_acquire_as(owner).await })
+        })
+    }
+
+    /// Like [`acquire`](Self::acquire) or [`acquire_timeout`](Self::acquire_timeout), for the given owner.
+    ///
+    /// [`Owner::once`] makes an owner that holds nothing else: its hold may be released from
+    /// anywhere, even if the lock is reentrant. If the call goes on in the background, the lock is held from the moment it is
+    /// granted. If the hold is lost before you fetch it, the call fails with [`ErrorKind::Lost`].
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::{Lock, Owner};
+    ///
+    /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let call = lock.acquire_as(Owner::once(), Duration::from_secs(5));
+    /// let acquiring = call.detach(move || sender.send(()).unwrap())?;
+    /// receiver.recv().unwrap();
+    /// if let Some(result) = acquiring.fetch() {
+    ///     let hold = result?;
+    ///     hold.release().wait()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn acquire_as(&self, owner: Owner, wait: impl Into<Wait>) -> Call<Hold> {
+        let wait = wait.into();
+        let begin = move |lock: &ForkSafe<OpenLock>| match lock.fixed().acquire_at_once(owner) {
+            Ok(None) => {
+                let value = lock.clone();
+                Begun::goes_on(lock.io(), async move { value.fixed().queue_as(owner, wait).await })
+            }
+            Ok(Some(hold)) => Begun::Over(Ok(hold)),
+            Err(error) => Begun::Over(Err(error)),
+        };
+        self.open.begin(wait, begin).accepted(Hold::refuse_dead)
+    }
+}
+
+/// A lock of a client that has connected.
 #[derive(Clone)]
-pub(crate) struct Lock {
+pub(crate) struct OpenLock {
     queue: Arc<LocalQueue>,
     spec: Arc<LockSpec>,
     /// Its locks, if it is any one of several. Its own queue is then never waited in; it only has the claims of all of them.
@@ -38,26 +277,21 @@ pub(crate) struct Lock {
     _handle: Handle,
 }
 
-impl Lock {
-    pub(crate) fn new(queue: Arc<LocalQueue>, spec: LockSpec, handle: Handle) -> Self {
-        let figures = spec.figures_name().map(|name| handle.counters.of_locks(name));
-        Self { queue, spec: Arc::new(spec), choice: None, figures, _handle: handle }
+impl OpenLock {
+    pub(crate) fn new(client: &CoreClient, spec: &LockSpec) -> Result<Self, Error> {
+        let pool = &client.handle.pool;
+        let wanted = (spec.claims_of(pool.options(), pool.identity())?, spec.passing);
+        let locks =
+            spec.alternatives().map(|locks| locks.iter().map(|spec| Self::new(client, spec)).collect());
+        let locks: Option<Vec<_>> = locks.transpose()?;
+        let choice = locks.map(|locks| Choice::new(locks, spec.path()));
+        let queue = client.queue(spec.path(), wanted, choice.is_none());
+        let figures = spec.figures_name().map(|name| client.handle.counters.of_locks(name));
+        Ok(Self { queue, spec: Arc::new(spec.clone()), choice, figures, _handle: client.handle.clone() })
     }
 
-    pub(crate) fn any(self, locks: Vec<Self>) -> Self {
-        let choice = Choice::new(locks, self.path());
-        Self { choice: Some(choice), ..self }
-    }
-
-    /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
-    /// choice, the same in the order in which its locks were named.
     pub(crate) fn path(&self) -> &str {
         self.spec.path()
-    }
-
-    /// Returns the description that the lock was made from.
-    pub(crate) fn spec(&self) -> &LockSpec {
-        &self.spec
     }
 
     pub(crate) fn claims(&self) -> &[Claim] {
@@ -259,16 +493,15 @@ impl Lock {
     }
 }
 
-impl fmt::Debug for Lock {
+impl fmt::Debug for OpenLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock").field("path", &self.path()).field("spec", &self.spec).finish()
+        f.debug_struct("OpenLock").field("path", &self.path()).field("spec", &self.spec).finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::client::Client;
     use crate::threads::io::Io;
     use crate::{ClientOptions, LockSpec};
     use tokio::runtime::Handle;
@@ -278,10 +511,10 @@ mod tests {
     async fn a_call_shares_the_turn_that_its_owner_was_granted_after_there_was_nothing_at_once() {
         let server = Server::start().unwrap();
         let options = ClientOptions::new(&server.connect_string()).unwrap();
-        let client = Client::unopened(options, Io::of(Handle::current()).unwrap()).unwrap();
-        client.opened(Wait::Forever).await.unwrap();
+        let client = CoreClient::unopened(options, Io::of(Handle::current()).unwrap()).unwrap();
+        client.handle.pool.opened(Wait::Forever).await.unwrap();
         let spec = LockSpec::mutex("/lock").unwrap().reentrant(true);
-        let (lock, owner) = (client.lock(&spec).unwrap(), Owner::current());
+        let (lock, owner) = (OpenLock::new(&client, &spec).unwrap(), Owner::current());
         let hold = lock.acquire_as(owner, Wait::Forever).await.unwrap();
         for wait in [Wait::Forever, Wait::Once] {
             let inner = lock.queue_as(owner, wait).await.unwrap();

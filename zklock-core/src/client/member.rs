@@ -11,13 +11,181 @@ use crate::machine::protocol::Patience;
 use crate::session::ask::silence;
 use crate::session::pool::Pool;
 use crate::session::session::{Link, Session};
+use crate::threads::call::{Begun, Call};
+use crate::threads::fork_safe::ForkSafe;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A member inside a [`DoubleBarrier`](crate::DoubleBarrier). Dropping it leaves in the background, without waiting for the others.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let member = client.double_barrier("/barriers/round", 3)?.enter().await?;
+/// tokio::select! {
+///     () = do_our_share() => member.leave().await?,
+///     Ok(reason) = member.lost() => println!("the others go on without us: {reason}"),
+/// }
+/// # Ok(())
+/// # }
+/// # async fn do_our_share() {}
+/// ```
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
-pub(crate) struct Member {
+pub struct Member {
+    within: ForkSafe<Within>,
+}
+
+impl Member {
+    pub(super) fn new(within: Within) -> Self {
+        let io = within.client.pool.slot().io.clone();
+        Self { within: ForkSafe::new(within, io) }
+    }
+
+    /// Returns the path of the barrier.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave().await?;
+    /// println!("all are done at {}", member.path());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn path(&self) -> &str {
+        &self.within.fixed().path
+    }
+
+    /// Returns the path of the node that represents this member.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::Member) {
+    /// // An operator who must take this member out of the barrier deletes that node.
+    /// println!("in the barrier {} as {}", member.path(), member.node());
+    /// # }
+    /// ```
+    pub fn node(&self) -> &str {
+        &self.within.fixed().node
+    }
+
+    /// Returns why the member is lost; `None` if it is not. A member is lost when its session has ended: the servers
+    /// have deleted its node, so the others consider it to have left.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::Member) {
+    /// if let Some(reason) = member.loss() {
+    ///     println!("the others do not wait for us any more: {reason}");
+    /// }
+    /// # }
+    /// ```
+    pub fn loss(&self) -> Option<LossReason> {
+        self.within.look(|| Some(self.within.loss()), |within| within.session.loss())
+    }
+
+    /// Waits until the member is lost, because its session has ended, and returns the reason.
+    ///
+    /// # Cancel safety
+    ///
+    /// The call may be dropped, and made again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(member: &zklock_core::Member) -> Result<(), zklock_core::Error> {
+    /// println!("stop: {}", member.lost().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn lost(&self) -> Call<LossReason> {
+        self.within.call(|within| async move {
+            let mut link = within.fixed().session.link();
+            let over = link.wait_for(|link| matches!(link, Link::Over(_))).await;
+            Ok(match over.as_deref() {
+                Ok(Link::Over(reason)) => *reason,
+                _ => LossReason::ClientClosed,
+            })
+        })
+    }
+
+    /// Leaves, and waits until all members that are inside now have left. A member that crashes counts as having
+    /// left when its session is over.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Lost`] if its session ended before it left, or its node was deleted. The others may have gone on
+    ///   without it;
+    /// * [`ErrorKind::NotHeld`] if the member has already left;
+    /// * [`ErrorKind::Refused`] if the access list does not allow it;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// In every case the member has left, or is leaving in the background.
+    ///
+    /// # Cancel safety
+    ///
+    /// The member leaves with the first poll. Dropping the call only stops the waiting.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn leave(&self) -> Call<()> {
+        self.leave_within(Wait::Forever)
+    }
+
+    /// Like [`leave`](Self::leave), but waits no longer than `timeout`. Zero does not wait for the
+    /// others.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`leave`](Self::leave) does. When the time is up, whatever the network does, it also fails with:
+    ///
+    /// * [`ErrorKind::Timeout`] if others are still inside;
+    /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or, with a timeout of zero, if the
+    ///   ensemble does not answer within the [try timeout](crate::ClientOptions::try_timeout).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the call only stops the waiting, as with [`leave`](Self::leave).
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave_timeout(Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn leave_timeout(&self, timeout: Duration) -> Call<()> {
+        self.leave_within(timeout)
+    }
+
+    /// Like [`leave`](Self::leave) or [`leave_timeout`](Self::leave_timeout).
+    #[doc(hidden)]
+    pub fn leave_within(&self, wait: impl Into<Wait>) -> Call<()> {
+        let wait = wait.into();
+        let begin = move |member: &ForkSafe<Within>| match member.fixed().begin_to_leave(wait) {
+            Ok(leaving) => Begun::goes_on(member.io(), leaving),
+            Err(error) => Begun::Over(Err(error)),
+        };
+        self.within.begin(begin).until(wait)
+    }
+}
+
+/// What a member is made of.
+pub(super) struct Within {
     pub(super) client: Handle,
     pub(super) path: Arc<str>,
     pub(super) node: Arc<str>,
@@ -27,35 +195,9 @@ pub(crate) struct Member {
     pub(super) leave_tx: Mutex<Option<oneshot::Sender<LeaveRequest>>>,
 }
 
-impl Member {
-    /// Returns the path of the barrier.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// Returns the path of the node that represents this member.
-    pub(crate) fn node(&self) -> &str {
-        &self.node
-    }
-
-    /// Returns why the member is lost; `None` if it is not. A member is lost when its session has ended: the servers
-    /// have deleted its node, so the others consider it to have left.
-    pub(crate) fn loss(&self) -> Option<LossReason> {
-        self.session.loss()
-    }
-
-    /// Waits until the member is lost, because its session has ended, and returns the reason.
-    pub(crate) async fn lost(&self) -> LossReason {
-        let mut link = self.session.link();
-        let over = link.wait_for(|link| matches!(link, Link::Over(_))).await;
-        match over.as_deref() {
-            Ok(Link::Over(reason)) => *reason,
-            _ => LossReason::ClientClosed,
-        }
-    }
-
+impl Within {
     /// Leaves, and returns a future that waits for the others.
-    pub(crate) fn begin_to_leave(
+    fn begin_to_leave(
         &self,
         wait: Wait,
     ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
@@ -92,7 +234,7 @@ impl Member {
     }
 }
 
-impl Drop for Member {
+impl Drop for Within {
     fn drop(&mut self) {
         // If it is already leaving, the call that leaves sees to that.
         if lock_ignoring_poison(&self.leave_tx).take().is_some() {
@@ -103,7 +245,10 @@ impl Drop for Member {
 
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Member").field("node", &self.node).field("loss", &self.loss()).finish_non_exhaustive()
+        f.debug_struct("Member")
+            .field("node", &self.node())
+            .field("loss", &self.loss())
+            .finish_non_exhaustive()
     }
 }
 

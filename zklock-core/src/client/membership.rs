@@ -8,7 +8,7 @@
 
 mod node;
 
-use super::member::{LeaveRequest, Member, lost};
+use super::member::{LeaveRequest, Member, Within, lost};
 use crate::attempt::members::Members;
 use crate::attempt::shared::Handle;
 use crate::base::clock;
@@ -79,14 +79,14 @@ impl Membership {
 
     fn member(&self, leave_tx: oneshot::Sender<LeaveRequest>) -> Option<Member> {
         let node = self.node.as_ref()?;
-        Some(Member {
+        Some(Member::new(Within {
             client: self.client.clone(),
             path: self.path.clone(),
             node: node.path().into(),
             session: node.session.clone(),
             debt: self.debt.clone(),
             leave_tx: Mutex::new(Some(leave_tx)),
-        })
+        }))
     }
 
     /// Takes this member into the next session, where it has no node yet.

@@ -3,13 +3,15 @@
 use crate::attempt::set;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::failure::Failure;
-use crate::client::lock::Lock;
+use crate::base::wait::Wait;
+use crate::client::lock::{Lock, OpenLock};
 use crate::hold::token::Token;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_in_data, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, REVOKE};
 use crate::session::ask::{ask, catch_up, request};
 use crate::session::session::Session;
+use crate::threads::call::Call;
 use crate::zookeeper::ensemble::{Child, Deletion, Write};
 use crate::zookeeper::node_data::{self, Queue};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +67,152 @@ pub struct QueuedContender {
 
 impl Lock {
     /// Lists the contenders in the queue, whatever their library. The holders come first.
-    pub(crate) async fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
+    ///
+    /// A set of locks that is first in the queue but still waits for another of its locks is listed first, but does not
+    /// [hold](QueuedContender::holds) the lock.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
+    /// * [`ErrorKind::Refused`] if the access list does not allow reading the queue;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// for (position, contender) in lock.contenders().await?.iter().enumerate() {
+    ///     println!("{position} {} {}", contender.identity, if contender.holds { "holds" } else { "waits" });
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn contenders(&self) -> Call<Vec<QueuedContender>> {
+        self.open.call(Wait::Forever, |lock| async move { lock.fixed().contenders().await })
+    }
+
+    /// Takes any contender out of the queue by deleting its [node](QueuedContender::node). Returns `false` if the node no
+    /// longer existed.
+    ///
+    /// **This breaks what the lock guards**, unless the contender is known to have stopped: until a holder learns of its
+    /// loss, it believes that it holds the lock while another already does. It learns of the loss only if its library
+    /// reports that. A waiter queues again. If it had just become the holder, it learns of the loss within a heartbeat.
+    ///
+    /// All nodes of an [exclusive](crate::Client::exclusive) lock have the same path. So this evicts the present holder, which
+    /// may not be the one that you saw. [`break_lock`](Self::break_lock) evicts only the holders that it returns. The node's
+    /// companion is deleted with it. Otherwise, a holder that is just releasing the lock could delete the node of the next
+    /// holder.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`contenders`](Self::contenders) does, and with [`ErrorKind::InvalidInput`] if `node` is not a contender of
+    /// this lock.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// for contender in lock.contenders().await? {
+    ///     if contender.identity == "db7/4711" {
+    ///         lock.evict(&contender.node).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn evict(&self, node: &str) -> Call<bool> {
+        let node = node.to_owned();
+        self.open.call(Wait::Forever, |lock| async move { lock.fixed().evict(&node).await })
+    }
+
+    /// Takes the lock away from all its holders, and returns them. Waiters stay, including a set of locks that is first in
+    /// the queue and waits for another of its locks.
+    ///
+    /// **This breaks what the lock guards**, as [`evict`](Self::evict) explains.
+    ///
+    /// The node of an [exclusive](crate::Client::exclusive) lock is deleted in one transaction with its companion. So a later
+    /// holder that has created the node again keeps it. There is no companion on servers of version 3.4, or if another
+    /// library created the node. In these cases the node is read right before it is deleted, and a later holder's node is
+    /// deleted by mistake if it is created between these two requests.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`contenders`](Self::contenders) does.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// for holder in client.mutex("/locks/report")?.break_lock().await? {
+    ///     println!("{} held it", holder.identity);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn break_lock(&self) -> Call<Vec<QueuedContender>> {
+        self.open.call(Wait::Forever, |lock| async move {
+            let lock = lock.fixed();
+            let mut broken = Vec::new();
+            for contender in lock.contenders().await? {
+                let is_broken = contender.holds && {
+                    match lock.name_is_reused() {
+                        true => lock.evict_seen(&contender.node, contender.token.czxid().into()).await?,
+                        false => lock.evict(&contender.node).await?,
+                    }
+                };
+                if is_broken {
+                    broken.push(contender);
+                }
+            }
+            Ok(broken)
+        })
+    }
+
+    /// Asks all holders of the lock to release it, and returns them. This takes nothing away: a holder can [wait for such
+    /// a request](crate::Hold::wanted), and keeps the lock until it releases it.
+    ///
+    /// The request is written as Curator's `Revoker` writes it: the data of the holder's node becomes `__REVOKE__`. So it
+    /// reaches holders of zklock, in this process too, and holders of a Curator `InterProcessMutex` that called
+    /// `makeRevocable`. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its
+    /// [identity](QueuedContender::identity). For a holder of another library, the word replaces it. On servers of version
+    /// 3.4, if an [exclusive](crate::Client::exclusive) lock changes hands at the last moment, the next holder may be asked in
+    /// place of the one that is returned.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`contenders`](Self::contenders) does, and with [`ErrorKind::Refused`] if the access list does not allow
+    /// writing to a holder's node. All other holders have been asked even so.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// for holder in client.mutex("/locks/report")?.request_release().await? {
+    ///     println!("{} is asked to let it go", holder.identity);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn request_release(&self) -> Call<Vec<QueuedContender>> {
+        self.open.call(Wait::Forever, |lock| async move {
+            let lock = lock.fixed();
+            let (mut asked, mut refused) = (Vec::new(), None);
+            for contender in lock.contenders().await?.into_iter().filter(|contender| contender.holds) {
+                match lock.ask_to_let_go(&contender).await {
+                    Ok(true) => asked.push(contender),
+                    Ok(false) => {}
+                    Err(error) if error.kind() == ErrorKind::Refused => refused = refused.or(Some(error)),
+                    Err(error) => return Err(error),
+                }
+            }
+            refused.map_or(Ok(asked), Err)
+        })
+    }
+}
+
+impl OpenLock {
+    /// Lists the contenders in the queue, whatever their library. The holders come first.
+    async fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
         self.ask("its queue could not be read", |session| async move {
             let mut contenders = Vec::new();
             if let Some(claim) = self.claims().first() {
@@ -81,7 +228,7 @@ impl Lock {
 
     /// Takes any contender out of the queue by deleting its [node](QueuedContender::node). Returns `false` if the node no
     /// longer existed.
-    pub(crate) async fn evict(&self, node: &str) -> Result<bool, Error> {
+    async fn evict(&self, node: &str) -> Result<bool, Error> {
         if !self.claims().iter().any(|claim| is_contender(claim, node)) {
             let message = format!("{node:?} is not a contender of {}: take one of contenders()", self.path());
             return Err(Error::new(ErrorKind::InvalidInput, message));
@@ -102,39 +249,6 @@ impl Lock {
             }
         })
         .await
-    }
-
-    /// Takes the lock away from all its holders, and returns them. Waiters stay, including a set of locks that is first in
-    /// the queue and waits for another of its locks.
-    pub(crate) async fn break_lock(&self) -> Result<Vec<QueuedContender>, Error> {
-        let mut broken = Vec::new();
-        for contender in self.contenders().await? {
-            let is_broken = contender.holds && {
-                match self.name_is_reused() {
-                    true => self.evict_seen(&contender.node, contender.token.czxid().into()).await?,
-                    false => self.evict(&contender.node).await?,
-                }
-            };
-            if is_broken {
-                broken.push(contender);
-            }
-        }
-        Ok(broken)
-    }
-
-    /// Asks all holders of the lock to release it, and returns them. This takes nothing away: a holder can [wait for such
-    /// a request](crate::Hold::wanted), and keeps the lock until it releases it.
-    pub(crate) async fn request_release(&self) -> Result<Vec<QueuedContender>, Error> {
-        let (mut asked, mut refused) = (Vec::new(), None);
-        for contender in self.contenders().await?.into_iter().filter(|contender| contender.holds) {
-            match self.ask_to_let_go(&contender).await {
-                Ok(true) => asked.push(contender),
-                Ok(false) => {}
-                Err(error) if error.kind() == ErrorKind::Refused => refused = refused.or(Some(error)),
-                Err(error) => return Err(error),
-            }
-        }
-        refused.map_or(Ok(asked), Err)
     }
 
     /// Returns `false` if the node is gone.

@@ -2,20 +2,74 @@
 
 use crate::base::error::Error;
 use crate::base::failure::Failure;
-use crate::client::lock::Lock;
+use crate::base::wait::Wait;
+use crate::client::lazy::Lazy;
+use crate::client::lock::{Lock, OpenLock};
 use crate::machine::claim::Claim;
 use crate::machine::name::{Name, SINGLE_NAME, Scheme};
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::operator::contenders::{QueuedContender, contender};
 use crate::session::ask::{ask_for_ever, catch_up, request};
 use crate::session::session::{Link, Session};
+use crate::threads::call::Call;
 use crate::zookeeper::ensemble::{Landing, Pending};
 use std::fmt;
 use std::sync::Arc;
+use tokio::sync::Mutex;
 
-/// Reports who holds a lock, and each new holder. See [`Lock::observe`].
-pub(crate) struct Observer {
-    lock: Lock,
+/// Reports who holds a lock, and each new holder. See [`Lock::observe`](crate::Lock::observe).
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let mut observer = client.election("/election/scheduler")?.observe()?;
+/// let leader = observer.next().await?;
+/// println!("{} leads", leader.map_or("nobody".to_owned(), |leader| leader.identity));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Observer {
+    observing: Lazy<Mutex<Observing>>,
+}
+
+impl Observer {
+    /// Returns the holder; `None` if nobody holds the lock. The first call returns the present holder at once. Each later
+    /// call waits until the holder changes.
+    ///
+    /// Changes that follow one another quickly may be reported as one. While no server answers, it waits.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed;
+    /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow reading the lock.
+    ///
+    /// # Cancel safety
+    ///
+    /// The call may be dropped, and made again.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// let mut observer = lock.observe()?;
+    /// // At once, and then each time that another one holds the lock.
+    /// while let Some(holder) = observer.next().await? {
+    ///     println!("{} holds it", holder.identity);
+    /// }
+    /// println!("it is free");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn next(&self) -> Call<Option<QueuedContender>> {
+        self.observing
+            .call(Wait::Forever, |observing| async move { observing.fixed().lock().await.next().await })
+    }
+}
+
+struct Observing {
+    lock: OpenLock,
     watch: Option<HolderWatch>,
     /// The holder that was reported last.
     reported: Option<Option<QueuedContender>>,
@@ -29,16 +83,43 @@ struct HolderWatch {
 
 impl Lock {
     /// Observes who holds the lock. For an election, that is the leader.
-    pub(crate) fn observe(&self) -> Result<Observer, Error> {
+    ///
+    /// It watches only the holder, so many processes can observe one lock without waking each other. If several hold it at
+    /// once, it reports the first of them. It reports the first contender in the queue as the holder, even if that is a set
+    /// of locks that still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a set of locks and for a semaphore.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let mut observer = client.election("/election/scheduler")?.observe()?;
+    /// loop {
+    ///     match observer.next().await? {
+    ///         Some(leader) => println!("{} leads", leader.identity),
+    ///         None => println!("nobody leads"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn observe(&self) -> Result<Observer, Error> {
         self.spec().check_observable()?;
-        Ok(Observer { lock: self.clone(), watch: None, reported: None })
+        let lock = self.open.clone();
+        let observe = move |client: &_| {
+            let lock = lock.of(client)?.get()?.clone();
+            Ok(Mutex::new(Observing { lock, watch: None, reported: None }))
+        };
+        Ok(Observer { observing: Lazy::new(self.open.home(), observe)? })
     }
 }
 
-impl Observer {
+impl Observing {
     /// Returns the holder; `None` if nobody holds the lock. The first call returns the present holder at once. Each later
     /// call waits until the holder changes.
-    pub(crate) async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
+    async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
         loop {
             if let Some(watch) = &mut self.watch {
                 watch.fired().await;
@@ -126,8 +207,11 @@ fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
     contenders.min_by(Name::compare).map(|name| (name.text.to_owned(), name.scheme))
 }
 
-impl fmt::Debug for Observer {
+impl fmt::Debug for Observing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observer").field("path", &self.lock.path()).field("reported", &self.reported).finish()
+        f.debug_struct("Observing")
+            .field("path", &self.lock.path())
+            .field("reported", &self.reported)
+            .finish()
     }
 }

@@ -1,6 +1,6 @@
 //! A call that acquires a lock, from its beginning to its answer, for the counters and the log.
 
-use super::Lock;
+use super::OpenLock;
 use crate::attempt::local_queue::span_of_call;
 use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
@@ -12,14 +12,14 @@ use tracing::{Instrument, Span};
 
 /// One call, wherever it waits. If it is dropped before it has its answer, it counts as cancelled.
 pub(super) struct AcquireCall<'a> {
-    lock: &'a Lock,
+    lock: &'a OpenLock,
     span: Span,
     since: Moment,
     is_answered: bool,
 }
 
 impl<'a> AcquireCall<'a> {
-    pub(super) fn begin(lock: &'a Lock) -> Self {
+    pub(super) fn begin(lock: &'a OpenLock) -> Self {
         let span = span_of_call(lock.path());
         span.in_scope(|| tracing::debug!(path = lock.path(), "acquire begins"));
         lock.figures.iter().for_each(|figures| figures.waiting.add());
@@ -51,7 +51,7 @@ impl Drop for AcquireCall<'_> {
 }
 
 /// Counts and logs the answer to a call: a hold, no hold because the lock was busy, or an error.
-pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: Duration) {
+pub(super) fn note(lock: &OpenLock, answer: Result<Option<&Hold>, &Error>, waited: Duration) {
     let path = lock.path();
     let outcome = match answer {
         Ok(Some(hold)) => {
@@ -72,7 +72,7 @@ pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: D
     count(lock, outcome, waited);
 }
 
-fn count(lock: &Lock, outcome: AcquireOutcome, waited: Duration) {
+fn count(lock: &OpenLock, outcome: AcquireOutcome, waited: Duration) {
     lock.shared().counters.tally.count_acquire(outcome, waited);
     lock.figures.iter().for_each(|figures| figures.tally.count_acquire(outcome, waited));
 }

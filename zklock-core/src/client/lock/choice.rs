@@ -8,7 +8,7 @@
 //! All queues are listed before anything is created. Trying each lock instead would take every free one for a moment, and
 //! others would find these busy.
 
-use super::Lock;
+use super::OpenLock;
 use crate::attempt::local_queue::{Acquired, Ticket};
 use crate::base::error::{Error, ErrorKind};
 use crate::base::failure::Failure;
@@ -32,7 +32,7 @@ use std::task::Poll;
 /// Several locks, one of which will be held.
 pub(crate) struct Choice {
     /// At least one.
-    locks: Vec<Lock>,
+    locks: Vec<OpenLock>,
     /// Their names in messages.
     paths: String,
 }
@@ -47,7 +47,7 @@ struct Queued {
 }
 
 impl Choice {
-    pub(crate) fn new(locks: Vec<Lock>, path: &str) -> Arc<Self> {
+    pub(crate) fn new(locks: Vec<OpenLock>, path: &str) -> Arc<Self> {
         let paths = format!("{} locks {}", locks.len(), shortened(path));
         Arc::new(Self { locks, paths })
     }
@@ -57,7 +57,7 @@ impl Choice {
         held.find_map(Result::transpose).transpose()
     }
 
-    /// Like [`Lock::acquire_within`].
+    /// Like [`OpenLock::acquire_within`].
     pub(super) fn acquire_within<'a>(
         &'a self,
         patience: Patience,
@@ -221,7 +221,7 @@ impl Choice {
     }
 }
 
-impl Lock {
+impl OpenLock {
     /// Joins the queue of the lock with this index. Only the wait for the first lock finds out the holder:
     /// hundreds of questions would be a flood.
     fn queue_up(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Queued, Error> {

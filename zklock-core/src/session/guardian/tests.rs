@@ -1,17 +1,12 @@
 use super::*;
-use crate::ClientOptions;
-use crate::base::wait::Wait;
-use crate::client::client::Client;
-use crate::threads::io::Io;
+use crate::{Client, ClientOptions};
 use std::fs;
 use std::path::PathBuf;
-use tokio::runtime::Handle;
 use zklock_testkit::Server;
 
 async fn client(server: &Server) -> (Client, ClientOptions) {
     let options = ClientOptions::new(&server.connect_string()).unwrap();
-    let client = Client::unopened(options.clone(), Io::of(Handle::current()).unwrap()).unwrap();
-    client.opened(Wait::Forever).await.unwrap();
+    let client = Client::connect(options.clone()).await.unwrap();
     (client, options)
 }
 
@@ -133,7 +128,7 @@ async fn closing_the_client_ends_its_guardian_and_a_closed_one_gets_none() {
     let server = Server::start().unwrap();
     let (client, _) = client(&server).await;
     client.guard(answering("watches")).await.unwrap().keep();
-    client.begin_close().await.unwrap();
+    client.close().await.unwrap();
     assert!(!*client.pool().has_guardian().borrow(), "it is still there");
     let error = refusal(&client, answering("watches")).await;
     assert_eq!(error.kind(), ErrorKind::Closed);

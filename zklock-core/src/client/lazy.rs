@@ -1,6 +1,7 @@
 //! Values that a client makes, such as locks, before it has connected.
 
-use super::home::{CoreClient, Home};
+use super::home::Home;
+use super::registry::CoreClient;
 use crate::base::error::Error;
 use crate::base::wait::Wait;
 use crate::threads::call::{Begun, Call};
@@ -10,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A value of a client, such as a lock, which is made when the client is first needed. Every call connects the client first, in
 /// the time that the caller is willing to wait. So callers need not know whether the client has connected yet.
-pub(super) struct Lazy<T>(Arc<Made<T>>);
+pub(crate) struct Lazy<T>(Arc<Made<T>>);
 
 struct Made<T> {
     home: Home,
@@ -19,12 +20,12 @@ struct Made<T> {
     value: OnceLock<ForkSafe<T>>,
 }
 
-type Make<T> = dyn Fn(&CoreClient) -> Result<T, Error> + Send + Sync;
+type Make<T> = dyn Fn(&ForkSafe<CoreClient>) -> Result<T, Error> + Send + Sync;
 
 impl<T: Send + Sync + 'static> Lazy<T> {
-    pub(super) fn new(
+    pub(crate) fn new(
         home: &Home,
-        make: impl Fn(&CoreClient) -> Result<T, Error> + Send + Sync + 'static,
+        make: impl Fn(&ForkSafe<CoreClient>) -> Result<T, Error> + Send + Sync + 'static,
     ) -> Result<Self, Error> {
         let lazy = Self(Arc::new(Made { home: home.clone(), make: Box::new(make), value: OnceLock::new() }));
         home.refuse_forked()?;
@@ -35,17 +36,17 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         Ok(lazy)
     }
 
-    pub(super) fn home(&self) -> &Home {
+    pub(crate) fn home(&self) -> &Home {
         &self.0.home
     }
 
     /// Returns whether the client was used by a process from which this one was forked. It is useless here then.
-    pub(super) fn is_forked(&self) -> bool {
+    pub(crate) fn is_forked(&self) -> bool {
         self.0.home.is_forked()
     }
 
     /// Returns the value that this client makes.
-    pub(super) fn of(&self, client: &CoreClient) -> Result<&ForkSafe<T>, Error> {
+    pub(crate) fn of(&self, client: &ForkSafe<CoreClient>) -> Result<&ForkSafe<T>, Error> {
         if let Some(value) = self.0.value.get() {
             return Ok(value);
         }
@@ -54,7 +55,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     }
 
     /// Makes a call that ends with `wait`. It connects first if necessary.
-    pub(super) fn call<R, F>(
+    pub(crate) fn call<R, F>(
         &self,
         wait: Wait,
         call: impl FnOnce(ForkSafe<T>) -> F + Send + 'static,
@@ -71,7 +72,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     }
 
     /// Makes a call that may be over at once.
-    pub(super) fn begin<R: Send + 'static>(
+    pub(crate) fn begin<R: Send + 'static>(
         &self,
         wait: Wait,
         begin: impl FnOnce(&ForkSafe<T>) -> Begun<R> + Send + 'static,

@@ -3,9 +3,10 @@
 use crate::base::error::Error;
 use crate::base::stats::Stats;
 use crate::base::wait::Wait;
-use crate::client::client::Client;
+use crate::client::registry::CoreClient;
 use crate::connect::options::ClientOptions;
-use crate::session::connection::{Connection, ConnectionState};
+use crate::session::connection::{self, Connection, ConnectionState};
+use crate::session::session::Session;
 use crate::threads::call::{Begun, Call};
 use crate::threads::descriptors::{Listener, Opened};
 use crate::threads::fork::Process;
@@ -19,13 +20,10 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use tokio::runtime::Handle;
 
-/// A client of the core.
-pub(super) type CoreClient = ForkSafe<Client>;
-
 /// The process in which a client is first needed. There, and only there, it makes a client of the core. So nothing that it has
 /// in a parent process is touched in a child, and a client that no process has needed yet can be used in any.
 #[derive(Clone)]
-pub(super) struct Home(Arc<OfHere>);
+pub(crate) struct Home(Arc<OfHere>);
 
 /// Its last owner drops the client, unless that must be left alone.
 struct OfHere(Arc<Shared>);
@@ -42,7 +40,7 @@ struct Shared {
 }
 
 struct Made {
-    client: CoreClient,
+    client: ForkSafe<CoreClient>,
     _watch: Option<Watch>,
 }
 
@@ -76,12 +74,12 @@ impl Home {
     }
 
     /// Returns the client of the core, which is made now if there is none. Only for a home that is [settled](Self::settle).
-    fn made(&self) -> Result<&CoreClient, Error> {
+    pub(super) fn made(&self) -> Result<&ForkSafe<CoreClient>, Error> {
         let made = match self.0.client.get() {
             Some(made) => made,
             None => {
                 let io = self.io()?;
-                let client = CoreClient::new(Client::unopened(self.0.options.clone(), io.clone())?, io);
+                let client = ForkSafe::new(CoreClient::unopened(self.0.options.clone(), io.clone())?, io);
                 let listener = self.0.listener.clone();
                 let watch = listener.map(|listener| follow(&client, move |state| listener(state)));
                 self.0.client.get_or_init(|| Some(Made { client, _watch: watch }))
@@ -102,7 +100,7 @@ impl Home {
     pub(super) fn begin<R: Send + 'static>(
         &self,
         wait: Wait,
-        begin: impl FnOnce(&CoreClient) -> Begun<R> + Send + 'static,
+        begin: impl FnOnce(&ForkSafe<CoreClient>) -> Begun<R> + Send + 'static,
     ) -> Call<R> {
         let home = self.clone();
         let begin = move || {
@@ -111,7 +109,7 @@ impl Home {
                 Ok(client) => client,
                 Err(error) => return Ok(Begun::Over(Err(error))),
             };
-            if client.fixed().has_opened() {
+            if client.fixed().pool().has_opened() {
                 return Ok(begin(client));
             }
             if let Err(error) = check_resources() {
@@ -119,7 +117,7 @@ impl Home {
             }
             let client = client.clone();
             Ok(Begun::goes_on(&client.io().clone(), async move {
-                let opened = client.fixed().opened(wait).await;
+                let opened = client.fixed().pool().opened(wait).await;
                 // Kept until now, because the caller may have dropped the client meanwhile.
                 drop(home);
                 opened?;
@@ -136,12 +134,25 @@ impl Home {
     pub(super) fn begin_open<R: Send + 'static>(
         &self,
         wait: Wait,
-        begin: impl FnOnce(&CoreClient) -> Begun<R> + Send + 'static,
+        begin: impl FnOnce(&ForkSafe<CoreClient>) -> Begun<R> + Send + 'static,
     ) -> Call<R> {
-        self.begin(wait, |client| match client.fixed().is_closed() {
+        self.begin(wait, |client| match client.fixed().pool().is_closed() {
             true => Begun::Over(Err(Error::closed())),
             false => begin(client),
         })
+    }
+
+    /// Like [`begin_open`](Self::begin_open), for what goes on.
+    pub(super) fn call<R, F>(
+        &self,
+        wait: Wait,
+        call: impl FnOnce(ForkSafe<CoreClient>) -> F + Send + 'static,
+    ) -> Call<R>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R, Error>> + Send + 'static,
+    {
+        self.begin_open(wait, |client| Begun::goes_on(client.io(), call(client.clone())))
     }
 
     /// Makes the call that closes the client for good.
@@ -159,7 +170,14 @@ impl Home {
                 listener(ConnectionState::Closed);
             }
             Ok(match made {
-                Some(made) => Begun::goes_on(made.client.io(), made.client.get()?.begin_close()),
+                Some(made) => {
+                    let shared = made.client.get()?.handle.shared().clone();
+                    shared.pool.close();
+                    Begun::goes_on(made.client.io(), async move {
+                        shared.pool.closed().await;
+                        Ok(())
+                    })
+                }
                 None => Begun::Over(Ok(())),
             })
         })
@@ -184,7 +202,7 @@ impl Home {
     /// Follows the state of the connection.
     pub(super) fn connection(&self) -> Result<Connection, Error> {
         self.settle()?;
-        Ok(self.made()?.fixed().connection())
+        Ok(Connection::of(self.made()?.fixed().pool().slot()))
     }
 
     /// Returns how the client is connected; `None` if it has not connected yet, or belongs to another process.
@@ -194,23 +212,31 @@ impl Home {
             return Some(ConnectionState::Closed);
         }
         match made {
-            Some(made) if made.client.fixed().is_closed() => Some(ConnectionState::Closed),
-            Some(made) => made.client.fixed().state_since_opened(),
+            Some(made) if made.client.fixed().pool().is_closed() => Some(ConnectionState::Closed),
+            Some(made) => connection::state_at(&made.client.fixed().pool().slot().state()),
             None => Some(ConnectionState::Closed),
         }
     }
 
     /// Returns the client's counters, even after it was closed.
     pub(super) fn stats(&self) -> Stats {
-        self.here().and_then(Option::as_ref).map(|made| made.client.fixed().stats()).unwrap_or_default()
+        self.here()
+            .and_then(Option::as_ref)
+            .map(|made| made.client.fixed().handle.counters.read())
+            .unwrap_or_default()
     }
 
     /// Returns the client, if it has connected and was not closed since.
-    pub(super) fn connected(&self) -> Option<&CoreClient> {
+    pub(super) fn connected(&self) -> Option<&ForkSafe<CoreClient>> {
         self.0.opened.get()?.check().ok()?;
         let client = &self.0.client.get()?.as_ref()?.client;
-        let core = client.fixed();
-        (core.has_opened() && !core.is_closed()).then_some(client)
+        let pool = client.fixed().pool();
+        (pool.has_opened() && !pool.is_closed()).then_some(client)
+    }
+
+    /// Returns the session; `None` while there is none.
+    pub(super) fn session(&self) -> Option<Arc<Session>> {
+        self.connected()?.fixed().pool().slot().current()
     }
 
     /// `None` in a process that has not used it.
@@ -228,8 +254,8 @@ impl Home {
     }
 }
 
-fn follow(client: &CoreClient, listener: impl FnMut(ConnectionState) + Send + 'static) -> Watch {
-    let mut connection = client.fixed().connection();
+fn follow(client: &ForkSafe<CoreClient>, listener: impl FnMut(ConnectionState) + Send + 'static) -> Watch {
+    let mut connection = Connection::of(client.fixed().pool().slot());
     let listener = Listener::new(ConnectionState::Closed, listener);
     Watch::start(client.io(), listener, |listener| async move {
         while let Some(state) = connection.next().await {
@@ -260,7 +286,8 @@ impl fmt::Debug for Home {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Home")
             .field("hosts", &self.0.options.hosts.connect_string())
-            .field("connected", &self.connected())
+            .field("session", &self.session().map(|session| format!("{:#x}", session.id())))
+            .field("stats", &self.stats())
             .finish()
     }
 }
