@@ -24,7 +24,6 @@ use crate::threads::call::{Begun, Call};
 use crate::threads::fork_safe::ForkSafe;
 use call::AcquireCall;
 use choice::Choice;
-use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -222,7 +221,13 @@ impl Lock {
         let owner = Owner::current();
         self.open.begin(Wait::Forever, move |lock| {
             let value = lock.clone();
-            Begun::goes_on(lock.io(), async move { value.fixed().try_acquire_as(owner).await })
+            Begun::goes_on(lock.io(), async move {
+                let lock = value.fixed();
+                match lock.acquire_at_once(owner)? {
+                    Some(hold) => Ok(Some(hold)),
+                    None => lock.join(Patience::TriesOnce, owner, lock.try_wait()).await,
+                }
+            })
         })
     }
 
@@ -306,23 +311,8 @@ impl OpenLock {
         &self.queue.shared
     }
 
-    pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        match self.acquire_at_once(owner)? {
-            Some(hold) => Ok(Some(hold)),
-            None => self.join(Patience::TriesOnce, owner, self.try_wait()).await,
-        }
-    }
-
-    /// Acquires the lock for this owner.
-    pub(crate) async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
-        match self.acquire_at_once(owner)? {
-            Some(hold) => Ok(hold),
-            None => self.queue_as(owner, wait).await,
-        }
-    }
-
-    /// Like [`acquire_as`](Self::acquire_as), after there was nothing to be had [at once](Self::acquire_at_once).
-    pub(crate) async fn queue_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
+    /// Acquires the lock for this owner, after there was nothing to be had [at once](Self::acquire_at_once).
+    async fn queue_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
         let (patience, wait) = match wait {
             Wait::Once => (Patience::TriesOnce, self.try_wait()),
             wait => (Patience::Waits, wait),
@@ -367,7 +357,7 @@ impl OpenLock {
 
     /// Like [`at_once`](Self::at_once), but counted as a call of its own. A call that finds no hold is not counted, because the
     /// caller goes on to wait for one. It does not read the clock, which would take a tenth of its time.
-    pub(crate) fn acquire_at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+    fn acquire_at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         let hold = self.at_once(owner);
         if !matches!(hold, Ok(None)) {
             call::note(self, hold.as_ref().map(Option::as_ref), Duration::ZERO);
@@ -493,12 +483,6 @@ impl OpenLock {
     }
 }
 
-impl fmt::Debug for OpenLock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenLock").field("path", &self.path()).field("spec", &self.spec).finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -515,7 +499,7 @@ mod tests {
         client.handle.pool.opened(Wait::Forever).await.unwrap();
         let spec = LockSpec::mutex("/lock").unwrap().reentrant(true);
         let (lock, owner) = (OpenLock::new(&client, &spec).unwrap(), Owner::current());
-        let hold = lock.acquire_as(owner, Wait::Forever).await.unwrap();
+        let hold = lock.queue_as(owner, Wait::Forever).await.unwrap();
         for wait in [Wait::Forever, Wait::Once] {
             let inner = lock.queue_as(owner, wait).await.unwrap();
             assert_eq!((inner.node(), inner.token()), (hold.node(), hold.token()));

@@ -10,7 +10,7 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::failure::Failure;
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
-use crate::client::lock::{Lock, OpenLock};
+use crate::client::lock::Lock;
 use crate::client::once_spec::OnceSpec;
 use crate::client::record::{self, NAME, Record, RunOutcome};
 use crate::client::run::{Begun, Run, RunEntry, release, write};
@@ -172,7 +172,7 @@ impl Once {
         let once = self.clone();
         self.lock.open.begin(wait, move |lock| {
             let here = lock.clone();
-            call::Begun::goes_on(lock.io(), async move { once.begun(here.fixed(), owner, wait).await })
+            call::Begun::goes_on(lock.io(), async move { once.begun(here.fixed().pool(), owner, wait).await })
         })
     }
 
@@ -211,9 +211,8 @@ impl Once {
     }
 
     /// Begins a run for this owner, unless nothing is left to do in this period.
-    async fn begun(&self, lock: &OpenLock, owner: Owner, wait: Wait) -> Result<Begun<Run>, Error> {
-        let hold = lock.acquire_as(owner, wait).await?;
-        let pool = lock.pool();
+    async fn begun(&self, pool: &Pool, owner: Owner, wait: Wait) -> Result<Begun<Run>, Error> {
+        let hold = self.lock.acquire_as(owner, wait).await?;
         let wait = if wait == Wait::Once { Wait::at_most(Some(pool.options().try_timeout)) } else { wait };
         let (last, version, now) = tokio::select! {
             biased;

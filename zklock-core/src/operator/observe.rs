@@ -13,7 +13,6 @@ use crate::session::ask::{ask_for_ever, catch_up, request};
 use crate::session::session::{Link, Session};
 use crate::threads::call::Call;
 use crate::zookeeper::ensemble::{Landing, Pending};
-use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -205,13 +204,4 @@ fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
     }
     let contenders = children.iter().filter_map(|child| claim.parse(child));
     contenders.min_by(Name::compare).map(|name| (name.text.to_owned(), name.scheme))
-}
-
-impl fmt::Debug for Observing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observing")
-            .field("path", &self.lock.path())
-            .field("reported", &self.reported)
-            .finish()
-    }
 }
