@@ -87,6 +87,10 @@
  * gives a message that says what is wrong and what to do. Output parameters come last, and are
  * written only if the status is ZKLOCK_OK. Strings are UTF-8.
  *
+ * A function that only looks at a handle returns what it sees, such as zklock_hold_token. If the handle
+ * is wrong, it returns the value that is safe to believe (0 milliseconds, "lost", the smallest token),
+ * and zklock_last_error says what is wrong.
+ *
  * Timeouts are in milliseconds. 0 tries once and ZKLOCK_FOREVER (-1) waits for ever. Any other
  * negative number is ZKLOCK_INVALID_ARGUMENT, so if you compute `deadline - now`, make sure that it
  * is at least 0.
@@ -95,8 +99,8 @@
  * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch the warnings
  * off, define ZKLOCK_NODISCARD as nothing before you include this file.
  *
- * NULL for a required argument, a handle of the wrong type or a freed handle gives an error status
- * and never crashes. A handle is a number that looks like a pointer: do not dereference it.
+ * NULL for a required argument, a handle of the wrong type or a freed handle is an error and never
+ * crashes. A handle is a number that looks like a pointer: do not dereference it.
  *
  * Statuses of every function
  * --------------------------
@@ -165,12 +169,9 @@
  * Ownership and lifetime
  * ----------------------
  *
- * You own every handle that you get from a function whose name ends with _new or _start, and from
- * zklock_client_new_lazy, zklock_acquire, zklock_observe, zklock_double_barrier_enter,
- * zklock_once_begin, zklock_call_hold, zklock_call_client, zklock_call_member and zklock_call_run. Free
- * it with the _free function of its type. Freeing NULL does nothing. You may free handles in any
- * order: a hold outlives its lock, and a lock outlives its client. Only the hold of a run
- * (zklock_run_hold) belongs to the run.
+ * You own every handle that a function gives you, except in an event or an argument of a callback. Free
+ * it with the _free function of its type. Freeing NULL does nothing. You may free handles in any order:
+ * a hold outlives its lock, and a lock outlives its client.
  *
  * Freeing never waits for a server. If you free a hold that is still held, it is released in the
  * background. If a release must reach the servers before the process exits, call zklock_release or
@@ -260,9 +261,9 @@
  * The loader holds a lock while it loads a shared object. Every thread that starts, or that calls this
  * library for the first time, waits for that lock. So in a constructor, the first zklock_client_new of
  * a process returns ZKLOCK_UNREACHABLE when the connect timeout is over, and the message says why. A
- * later one may succeed, but may fail if hosts are given by name. You may call zklock_client_new_start
- * in a constructor, but do not wait there for its result, which may only come once the object is
- * loaded. Calls of other threads go on, except in a thread that has not called the library before: its
+ * later one may succeed, but may fail if hosts are given by name. You may call
+ * zklock_client_connect_start in a constructor, but do not wait there for its result, which may only
+ * come once the object is loaded. Calls of other threads go on, except in a thread that has not called the library before: its
  * calls wait until the object is loaded.
  *
  * Memory

@@ -30,7 +30,7 @@ fn generated() -> String {
         style: cbindgen::Style::Type,
         ..Config::default()
     };
-    // A C enum can hold any number, so some enums are passed as numbers, and no prototype names them.
+    // Some enums are in no prototype.
     let (sources, enums) = sources();
     config.export.include = enums.clone();
     config.function.sort_by = Some(cbindgen::SortKey::None);
@@ -90,10 +90,19 @@ fn sources() -> (PathBuf, Vec<String>) {
             );
         }
         let text = text.replace("    pub enum ", "    #[repr(C)]\n    pub enum ");
+        // An enum that C passes is looked up first, and has a type of its own in Rust.
+        let text = given(&text);
         std::fs::write(copy.join(file.file_name()), text).unwrap();
     }
     enums.sort();
     (copy, enums)
+}
+
+/// The text with `E` in place of `Given<E>`.
+fn given(text: &str) -> String {
+    let mut parts = text.split("Given<");
+    let before = parts.next().unwrap_or_default().to_owned();
+    parts.fold(before, |before, part| before + &part.replacen('>', "", 1))
 }
 
 /// The functions whose status may be ignored, as the chapters name them.

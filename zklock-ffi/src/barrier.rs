@@ -39,10 +39,6 @@ impl Barrier {
     fn removing(&self) -> Call<bool> {
         self.0.remove()
     }
-
-    fn asking(&self) -> Call<bool> {
-        self.0.is_set()
-    }
 }
 
 export! {
@@ -96,18 +92,7 @@ export! {
         answer(changed, Barrier::table().find(barrier)?.removing())?;
     }
 
-    /// Asks the servers whether the barrier is set.
-    ///
-    /// @param barrier the barrier.
-    /// @param[out] is_set 1 if it is set, otherwise 0.
-    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
-    ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-    pub fn zklock_barrier_is_set(barrier: *mut zklock_barrier, is_set: *mut c_int) -> zklock_status {
-        out("is_set", is_set)?;
-        answer(is_set, Barrier::table().find(barrier)?.asking())?;
-    }
-
-    /// Waits until the barrier is not set.
+    /// Waits until the barrier is not set. With a timeout of 0, it says whether the barrier is set.
     ///
     /// @param barrier the barrier.
     /// @param timeout in milliseconds. 0 checks once, and takes the try timeout if no server answers.
@@ -144,19 +129,6 @@ export! {
         call: *mut *mut zklock_call,
     ) -> zklock_status {
         start(barrier, call, Barrier::removing, Answer::yes)?;
-    }
-
-    /// Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
-    /// zklock_call_finish gives `is_set` as its number.
-    ///
-    /// @param barrier the barrier. You may free it before the call.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_barrier_is_set_start(
-        barrier: *mut zklock_barrier,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        start(barrier, call, Barrier::asking, Answer::yes)?;
     }
 
     /// Starts to wait for the barrier as zklock_barrier_wait does, and returns at once.

@@ -60,20 +60,31 @@ macro_rules! c_enum {
             pub(crate) const ALL: &[(Self, &std::ffi::CStr)] =
                 &[$((Self::$MEMBER, $crate::c_enum::c_name(concat!(stringify!($MEMBER), "\0")))),+];
 
-            /// Returns the member with this number.
-            pub(crate) fn find(number: i32) -> Option<Self> {
-                Self::ALL.iter().map(|(member, _)| *member).find(|member| *member as i32 == number)
-            }
-
             /// Returns the name of the member with this number.
             pub(crate) fn name(number: i32) -> Option<&'static std::ffi::CStr> {
                 Self::ALL.iter().find(|(member, _)| *member as i32 == number).map(|(_, name)| *name)
+            }
+        }
+
+        impl $crate::c_enum::CEnum for $Enum {
+            const NAME: &'static str = stringify!($Enum);
+
+            fn find(number: i32) -> Option<Self> {
+                Self::ALL.iter().map(|(member, _)| *member).find(|member| *member as i32 == number)
             }
         }
     };
 }
 
 pub(crate) use c_enum;
+
+/// What [`c_enum!`] makes.
+pub trait CEnum: Sized {
+    const NAME: &'static str;
+
+    /// Returns the member with this number.
+    fn find(number: i32) -> Option<Self>;
+}
 
 pub(crate) const fn c_name(name: &'static str) -> &'static std::ffi::CStr {
     match std::ffi::CStr::from_bytes_with_nul(name.as_bytes()) {

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::raw::uncancelled;
 use crate::status::zklock_status::{self, ZKLOCK_INTERNAL, ZKLOCK_OK};
 use std::any::Any;
+use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use zklock_core::face::log_panics;
@@ -14,6 +15,41 @@ use zklock_core::face::log_panics;
 #[inline(always)]
 pub(crate) fn status(call: &str, body: impl FnOnce() -> Result<(), Failure>) -> zklock_status {
     uncancelled(|| told(call, body))
+}
+
+/// A value that a function may return in place of a status.
+pub(crate) trait Safe {
+    /// What a caller gets whose handle is wrong: nothing that it might rely on.
+    const SAFE: Self;
+}
+
+impl Safe for i64 {
+    const SAFE: Self = 0;
+}
+
+impl Safe for u64 {
+    const SAFE: Self = 0;
+}
+
+impl Safe for c_int {
+    const SAFE: Self = 0;
+}
+
+impl Safe for *const c_char {
+    const SAFE: Self = c"".as_ptr();
+}
+
+/// Makes a call that returns a value.
+#[inline(always)]
+pub(crate) fn value<T: Safe>(call: &str, body: impl FnOnce() -> Result<T, Failure>) -> T {
+    uncancelled(|| {
+        let mut value = T::SAFE;
+        told(call, || {
+            value = body()?;
+            Ok(())
+        });
+        value
+    })
 }
 
 /// Makes a call that cannot fail. It must not touch anything that a fork could have left locked.

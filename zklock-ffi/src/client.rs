@@ -80,25 +80,6 @@ export! {
         client.set(Client::keep(Client::of(hosts, options)?.connect_within(Wait::Forever).wait()?));
     }
 
-    /// Starts to create a client as zklock_client_new does, and returns at once. When the call has its
-    /// result, take the client from it with zklock_call_client.
-    ///
-    /// @param hosts as for zklock_client_new.
-    /// @param options NULL for the defaults. They are copied.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed. All other statuses
-    ///         come with the result.
-    pub fn zklock_client_new_start(
-        hosts: *const c_char,
-        options: *const zklock_options,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        let call = out("call", call)?;
-        let connecting = Client::of(hosts, options)?.connect_within(Wait::Forever);
-        // The call does not belong to a client yet.
-        call.set(Started::keep(connecting, None, Answer::Client)?);
-    }
-
     /// Creates a client that connects on first use. Until then it does nothing. So a program may create
     /// it, with its locks and barriers, before it forks: each child that uses them connects on its own.
     ///
@@ -133,7 +114,8 @@ export! {
         Client::table().find(client)?.connecting(timeout)?.wait()?;
     }
 
-    /// Starts to connect a client as zklock_client_connect does, and returns at once.
+    /// Starts to connect a client as zklock_client_connect does, and returns at once. An event loop
+    /// creates its client so: with zklock_client_new_lazy, and this function.
     ///
     /// @param client the client. You may free it before the call.
     /// @param timeout in milliseconds, as for zklock_client_connect.
@@ -147,22 +129,6 @@ export! {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
         call.set(Started::keep(client.connecting(timeout)?, Some(&client.1), |_| Answer::Nothing)?);
-    }
-
-    /// Takes the connected client from a call of zklock_client_new_start. It returns at once.
-    ///
-    /// @param call the call. You must still free it.
-    /// @param[out] client the client, which you now own. Free it with zklock_client_free.
-    /// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the client was already taken from the call;
-    ///         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
-    ///         zklock_call_finish returns.
-    pub fn zklock_call_client(call: *mut zklock_call, client: *mut *mut zklock_client) -> zklock_status {
-        let client = out("client", client)?;
-        let connected = Started::table().find(call)?.take("a client", |answer| match answer {
-            Answer::Client(connected) => Ok(connected),
-            other => Err(other),
-        })?;
-        client.set(Client::keep(connected));
     }
 
     /// Starts a guardian: a process that ends the session at the servers when this process is dead. The

@@ -80,7 +80,7 @@ export! {
     /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
     ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_contenders(
-        lock: *const zklock_lock,
+        lock: *mut zklock_lock,
         visitor: zklock_contender_visitor,
         context: *mut c_void,
     ) -> zklock_status {
@@ -95,7 +95,7 @@ export! {
     /// @param lock the lock. You may free it before the call.
     /// @param[out] call the call. Free it with zklock_call_free.
     /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_contenders_start(lock: *const zklock_lock, call: *mut *mut zklock_call) -> zklock_status {
+    pub fn zklock_contenders_start(lock: *mut zklock_lock, call: *mut *mut zklock_call) -> zklock_status {
         let call = out("call", call)?;
         let lock = Lock::table().find(lock)?;
         call.set(Started::keep(asking(&lock), Some(lock.events()), Answer::Contenders)?);

@@ -1,11 +1,25 @@
 //! Conversions between C's values and ours.
 
+use crate::c_enum::CEnum;
 use crate::failure::Failure;
 use std::ffi::CString;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// `ZKLOCK_FOREVER`.
 const FOREVER: i64 = -1;
+
+/// An enum that C passes. It may have any number, so it is looked up first. The header shows the enum itself.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct Given<E>(i32, PhantomData<E>);
+
+impl<E: CEnum> Given<E> {
+    pub(crate) fn find(&self) -> Result<E, Failure> {
+        let unknown = || Failure::argument(format!("there is no {} with the number {}", E::NAME, self.0));
+        E::find(self.0).ok_or_else(unknown)
+    }
+}
 
 /// Converts a timeout from C; `None` waits for ever. Any other negative number is most likely what
 /// remains of a deadline that has passed. Waiting for ever would then be a hang.

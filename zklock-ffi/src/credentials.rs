@@ -1,6 +1,6 @@
 //! Logins, and the access lists of what a client creates.
 
-use crate::c_enum::c_enum;
+use crate::c_enum::{CEnum, c_enum};
 use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;

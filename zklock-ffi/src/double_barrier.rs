@@ -178,22 +178,20 @@ export! {
     /// Gets the path of a member's node.
     ///
     /// @param member the member.
-    /// @param[out] node valid until the member is freed.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_member_node(member: *const zklock_member, node: *mut *const c_char) -> zklock_status {
-        out("node", node)?.set(Member::table().find(member)?.node.as_ptr());
+    /// @return the path, valid until the member is freed; "" if the handle is wrong.
+    pub fn zklock_member_node(member: *const zklock_member) -> *const c_char {
+        Member::table().find(member)?.node.as_ptr()
     }
 
     /// Says whether and why a member is lost. Once its session has ended, the others consider it to
     /// have left. It sends no request.
     ///
     /// @param member the member.
-    /// @param[out] reason why it was lost; ZKLOCK_REASON_NONE if it is not lost.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_member_loss(member: *const zklock_member, reason: *mut zklock_reason) -> zklock_status {
-        let reason = out("reason", reason)?;
+    /// @return why it was lost; ZKLOCK_REASON_NONE if it is not lost; ZKLOCK_REASON_OTHER if the
+    ///         handle is wrong.
+    pub fn zklock_member_loss(member: *const zklock_member) -> zklock_reason {
         let why = Member::table().find(member)?.inner.loss();
-        reason.set(why.map_or(zklock_reason::ZKLOCK_REASON_NONE, zklock_reason::of));
+        why.map_or(zklock_reason::ZKLOCK_REASON_NONE, zklock_reason::of)
     }
 
     /// Frees a member. If it has not left yet, it leaves in the background, without waiting for the

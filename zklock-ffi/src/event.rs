@@ -91,7 +91,7 @@ export! {
         let event = out("event", event)?;
         let client = Client::table().find(client)?;
         client.events().want(client.inner())?;
-        let none = || Failure::new(ZKLOCK_PENDING, "there is no event: wait for the client's descriptor");
+        let none = || Failure::new(ZKLOCK_PENDING, "");
         event.set(shown(&client.events().next().ok_or_else(none)?));
     }
 }

@@ -4,18 +4,18 @@
 //! without expanding macros (tests/header). The header in turn is what the tests for misuse and for
 //! exported names read, so a function cannot be forgotten there.
 
-/// Makes functions that C can call, and that no panic passes. With a status, the body may end early with `?`. Without one,
-/// the function frees a handle.
+/// Makes functions that C can call, and that no panic passes. The body may end early with `?`, unless the function returns
+/// nothing because it frees a handle. Then a status says why, and any other value is the safe one: see `Safe`.
 macro_rules! export {
     ($(
         $(#[doc = $doc:literal])*
-        pub fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $status:ident)? $body:block
+        pub fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $(*$constant:tt)? $returned:ident)? $body:block
     )+) => {
         $(
             $(#[doc = $doc])*
             #[unsafe(no_mangle)]
-            pub extern "C-unwind" fn $name($($argument: $type),*) $(-> $status)? {
-                $crate::export::guarded!($name, $body $(, $status)?)
+            pub extern "C-unwind" fn $name($($argument: $type),*) $(-> $(*$constant)? $returned)? {
+                $crate::export::guarded!($name, $body $(, $(*$constant)? $returned)?)
             }
         )+
     };
@@ -28,6 +28,9 @@ macro_rules! guarded {
             $body
             Ok(())
         })
+    };
+    ($name:ident, $body:block, $returned:ty) => {
+        $crate::call::value::<$returned>(stringify!($name), || Ok($body))
     };
     ($name:ident, $body:block) => {
         $crate::call::free(stringify!($name), || $body)

@@ -1,6 +1,6 @@
 //! Why a call failed, and the message that its thread can read afterwards.
 
-use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT};
+use crate::status::zklock_status::{self, ZKLOCK_DONE, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_PENDING};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
 use zklock_core::Error;
@@ -23,8 +23,12 @@ impl Failure {
         Self::new(ZKLOCK_INVALID_ARGUMENT, message)
     }
 
-    /// Stores the message for this thread, and returns the status.
+    /// Stores the message for this thread, and returns the status. A status with which nothing went wrong leaves the message
+    /// alone, so that a program can still read it after its event loop.
     pub(crate) fn tell(self, call: &str) -> zklock_status {
+        if matches!(self.status, ZKLOCK_PENDING | ZKLOCK_DONE) {
+            return self.status;
+        }
         keep(&format!("{call}: {}", self.message).replace('\0', "\u{fffd}"));
         let index = self.index.and_then(|index| i64::try_from(index).ok());
         INDEX.set(index.unwrap_or(NO_INDEX));

@@ -1,9 +1,8 @@
 //! Fences: databases and folders refuse the write of a holder that is late.
 
 use crate::c_enum::c_enum;
-use crate::convert::c_string;
+use crate::convert::{Given, c_string};
 use crate::export::export;
-use crate::failure::Failure;
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{out, text};
@@ -52,11 +51,15 @@ export! {
     ///
     /// @param database one of zklock_database.
     /// @param statement one of zklock_fence_statement.
-    /// @param[out] text the statement, in the database's dialect. It is valid for the life of the process.
+    /// @param[out] text the statement. It is valid for the life of the process.
     /// @return ZKLOCK_OK.
-    pub fn zklock_fence_sql(database: i32, statement: i32, text: *mut *const c_char) -> zklock_status {
+    pub fn zklock_fence_sql(
+        database: Given<zklock_database>,
+        statement: Given<zklock_fence_statement>,
+        text: *mut *const c_char,
+    ) -> zklock_status {
         let text = out("text", text)?;
-        text.set(statement_of(database, statement)?.as_ptr());
+        text.set(statement_of(database.find()?, statement.find()?).as_ptr());
     }
 
     /// Replaces a file with a new one that is ready, unless a later holder has written to that folder.
@@ -91,24 +94,19 @@ export! {
     }
 }
 
-fn statement_of(database: i32, statement: i32) -> Result<&'static CString, Failure> {
+fn statement_of(known: zklock_database, wanted: zklock_fence_statement) -> &'static CString {
     use zklock_database::{ZKLOCK_DATABASE_MARIADB, ZKLOCK_DATABASE_POSTGRESQL, ZKLOCK_DATABASE_SQLITE};
     use zklock_fence_statement::{ZKLOCK_FENCE_CREATE_TABLE, ZKLOCK_FENCE_LOOK, ZKLOCK_FENCE_RAISE};
     static TEXTS: [[OnceLock<CString>; 3]; 3] = [const { [const { OnceLock::new() }; 3] }; 3];
-    let unknown = |what: &'static str, number| {
-        move || Failure::argument(format!("there is no {what} with the number {number}"))
-    };
-    let known = zklock_database::find(database).ok_or_else(unknown("database", database))?;
     let dialect = match known {
         ZKLOCK_DATABASE_POSTGRESQL => Database::PostgreSql,
         ZKLOCK_DATABASE_MARIADB => Database::MariaDb,
         ZKLOCK_DATABASE_SQLITE => Database::Sqlite,
     };
-    let wanted = zklock_fence_statement::find(statement).ok_or_else(unknown("statement", statement))?;
     let text = match wanted {
         ZKLOCK_FENCE_CREATE_TABLE => dialect.create_table(),
         ZKLOCK_FENCE_RAISE => dialect.raise(),
         ZKLOCK_FENCE_LOOK => dialect.look(),
     };
-    Ok(TEXTS[known as usize - 1][wanted as usize - 1].get_or_init(|| c_string(text)))
+    TEXTS[known as usize - 1][wanted as usize - 1].get_or_init(|| c_string(text))
 }

@@ -1,6 +1,7 @@
 //! Writes that are done only if a lock is held, and reads that go with them.
 
 use crate::c_enum::c_enum;
+use crate::convert::Given;
 use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
@@ -29,8 +30,8 @@ c_enum! {
 #[repr(C)]
 #[derive(Debug)]
 pub struct zklock_write {
-    /// One of zklock_write_kind.
-    pub kind: i32,
+    /// What is done.
+    pub kind: Given<zklock_write_kind>,
     /// For ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE, the version that the node must have;
     /// ZKLOCK_ANY_VERSION if any version will do.
     pub version: i32,
@@ -193,9 +194,7 @@ struct Write<'a> {
 
 impl<'a> Write<'a> {
     fn read(from: &'a zklock_write) -> Result<Self, Failure> {
-        let unknown =
-            || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
-        let kind = zklock_write_kind::find(from.kind).ok_or_else(unknown)?;
+        let kind = from.kind.find()?;
         if from.reserved != [0; 2] {
             return Err(Failure::argument(
                 "a reserved member of a write is not 0: set the whole struct to 0 first",

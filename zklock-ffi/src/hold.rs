@@ -1,6 +1,7 @@
 //! The proof that a lock is held.
 
 use crate::c_enum::c_enum;
+use crate::call::Safe;
 use crate::callback::{CallbackGate, teller};
 use crate::convert::{c_string, patience, time, whole};
 use crate::events::{Events, Notice, zklock_event_kind};
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use zklock_core::face::call_later;
 use zklock_core::{Call, Watch};
-use zklock_core::{HoldState, LossReason, Owner};
+use zklock_core::{HoldState, LossReason, Owner, RunEntry};
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -61,6 +62,8 @@ pub(crate) struct Held {
     /// The notice that others wait.
     wanted: Arc<Notice>,
     told: Mutex<Told>,
+    /// The run of a job that holds the lock.
+    run: Option<Box<RunEntry>>,
 }
 
 /// The reports about the hold that somebody has asked for.
@@ -79,15 +82,24 @@ struct Told {
 
 handle!(Held: zklock_hold, 5);
 
+impl Safe for zklock_state {
+    const SAFE: Self = Self::ZKLOCK_STATE_LOST;
+}
+
 impl Held {
     /// Watches for a loss from now on, if events are wanted.
-    pub(crate) fn keep(inner: zklock_core::Hold, events: &Arc<Events>, context: Context) -> *mut zklock_hold {
+    pub(crate) fn keep(
+        inner: zklock_core::Hold,
+        run: Option<Box<RunEntry>>,
+        events: &Arc<Events>,
+        context: Context,
+    ) -> *mut zklock_hold {
         let (path, node, events) = (OnceLock::new(), OnceLock::new(), events.clone());
         let of = events.are_wanted().then(|| events.clone());
         let notice = Notice::new(zklock_event_kind::ZKLOCK_EVENT_LOST, of.clone(), context);
         let wanted = Notice::new(zklock_event_kind::ZKLOCK_EVENT_WANTED, of, context);
         let (lost_notice, wanted_notice) = (notice.clone(), wanted.clone());
-        let held = Self { inner, path, node, events, notice, wanted, told: Mutex::default() };
+        let held = Self { inner, path, node, events, notice, wanted, told: Mutex::default(), run };
         if lost_notice.is_event() {
             // This only fails in a forked child, which cannot have a hold of its parent.
             let _ = held.watch_loss(&mut held.told());
@@ -111,6 +123,12 @@ impl Held {
     /// Returns the events of its client.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.events
+    }
+
+    /// Returns its run of a job.
+    pub(crate) fn run(&self) -> Result<&RunEntry, Failure> {
+        let none = || Failure::argument("the zklock_hold is of no run: zklock_once_begin gives one that is");
+        self.run.as_deref().ok_or_else(none)
     }
 
     pub(crate) fn inner(&self) -> &zklock_core::Hold {
@@ -254,10 +272,9 @@ export! {
     /// permits. So compare a reader's token only with those of writers.
     ///
     /// @param hold the hold.
-    /// @param[out] token the token.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_hold_token(hold: *const zklock_hold, token: *mut u64) -> zklock_status {
-        out("token", token)?.set(Held::table().find(hold)?.inner.token().value());
+    /// @return the token; 0, which is smaller than any token, if the handle is wrong.
+    pub fn zklock_hold_token(hold: *const zklock_hold) -> u64 {
+        Held::table().find(hold)?.inner.token().value()
     }
 
     /// Gets how long the lock is certain to be held, even if the client hears nothing more from the
@@ -269,10 +286,9 @@ export! {
     /// against that.
     ///
     /// @param hold the hold.
-    /// @param[out] milliseconds rounded down.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_hold_valid_for(hold: *const zklock_hold, milliseconds: *mut i64) -> zklock_status {
-        out("milliseconds", milliseconds)?.set(whole(Held::table().find(hold)?.inner.valid_for()));
+    /// @return milliseconds, rounded down; 0 if the handle is wrong.
+    pub fn zklock_hold_valid_for(hold: *const zklock_hold) -> i64 {
+        whole(Held::table().find(hold)?.inner.valid_for())
     }
 
     /// Checks that the lock is certain to be held for this time plus a hundredth of the session
@@ -299,45 +315,36 @@ export! {
     /// Gets the state of a hold. It sends no request.
     ///
     /// @param hold the hold.
-    /// @param[out] state the state.
     /// @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_hold_state(
-        hold: *const zklock_hold,
-        state: *mut zklock_state,
-        reason: *mut zklock_reason,
-    ) -> zklock_status {
-        let state = out("state", state)?;
-        let now = Held::table().find(hold)?.inner.state();
-        state.set(zklock_state::of(now));
+    /// @return the state; ZKLOCK_STATE_LOST, with ZKLOCK_REASON_OTHER, if the handle is wrong.
+    pub fn zklock_hold_state(hold: *const zklock_hold, reason: *mut zklock_reason) -> zklock_state {
+        let now = Held::table().find(hold).map(|held| held.inner.state());
         if let Ok(reason) = out("reason", reason) {
             reason.set(match now {
-                HoldState::Lost(why) => zklock_reason::of(why),
-                _ => zklock_reason::ZKLOCK_REASON_NONE,
+                Ok(HoldState::Lost(why)) => zklock_reason::of(why),
+                Ok(_) => zklock_reason::ZKLOCK_REASON_NONE,
+                Err(_) => zklock_reason::ZKLOCK_REASON_OTHER,
             });
         }
+        zklock_state::of(now?)
     }
 
     /// Gets the path of the lock that a hold is on.
     ///
     /// @param hold the hold.
-    /// @param[out] path valid until the hold is freed.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_hold_path(hold: *const zklock_hold, path: *mut *const c_char) -> zklock_status {
-        let path = out("path", path)?;
+    /// @return the path, valid until the hold is freed; "" if the handle is wrong.
+    pub fn zklock_hold_path(hold: *const zklock_hold) -> *const c_char {
         let held = Held::table().find(hold)?;
-        path.set(held.path.get_or_init(|| c_string(held.inner.path())).as_ptr());
+        held.path.get_or_init(|| c_string(held.inner.path())).as_ptr()
     }
 
     /// Gets the path of a hold's node.
     ///
     /// @param hold the hold.
-    /// @param[out] node valid until the hold is freed.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_hold_node(hold: *const zklock_hold, node: *mut *const c_char) -> zklock_status {
-        let node = out("node", node)?;
+    /// @return the path, valid until the hold is freed; "" if the handle is wrong.
+    pub fn zklock_hold_node(hold: *const zklock_hold) -> *const c_char {
         let held = Held::table().find(hold)?;
-        node.set(held.node.get_or_init(|| c_string(held.inner.node())).as_ptr());
+        held.node.get_or_init(|| c_string(held.inner.node())).as_ptr()
     }
 
     /// Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do

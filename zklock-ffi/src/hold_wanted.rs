@@ -5,7 +5,6 @@ use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
-use crate::raw::out;
 use crate::status::zklock_status;
 use std::ffi::c_int;
 use zklock_core::HoldState;
@@ -14,10 +13,7 @@ export! {
     /// Says whether others are known to be waiting for what this hold has, in any process and with any
     /// library. Use it to finish early, or to release the lock between two pieces of work.
     ///
-    ///     for (piece = 0; piece < pieces && !is_wanted; piece++) {
-    ///         work_on(piece);
-    ///         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
-    ///     }
+    ///     for (piece = 0; piece < pieces && !zklock_hold_is_wanted(hold); piece++) work_on(piece);
     ///
     /// A request by zklock_request_release, or by Curator's Revoker, counts as a waiter.
     ///
@@ -36,13 +32,11 @@ export! {
     /// and requests to release are seen.
     ///
     /// @param hold the hold.
-    /// @param[out] is_wanted 1 if others wait; 0 if none do, or if the hold is released or lost.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_hold_is_wanted(hold: *mut zklock_hold, is_wanted: *mut c_int) -> zklock_status {
-        let is_wanted = out("is_wanted", is_wanted)?;
+    /// @return 1 if others wait; 0 if none do, if the hold is released or lost, or if the handle is wrong.
+    pub fn zklock_hold_is_wanted(hold: *mut zklock_hold) -> c_int {
         let held = Held::table().find(hold)?;
         let now = if held.wanted().is_event() { held.watch_wanted()? } else { held.inner().is_wanted() };
-        is_wanted.set(now.into());
+        now.into()
     }
 
     /// Waits until others wait for what a hold has. See zklock_hold_is_wanted.

@@ -20,9 +20,8 @@ pub extern "C-unwind" fn zklock_status_name(status: i32) -> *const c_char {
 /// Gets the message of the last call on this thread that failed: what is wrong, and what to do. The
 /// wording is meant for people and may change with any version.
 ///
-/// Every status but ZKLOCK_OK replaces the message, including ZKLOCK_PENDING and ZKLOCK_TIMEOUT. So
-/// read the message right after the call that failed, before the next zklock_client_next_event or
-/// zklock_call_finish.
+/// ZKLOCK_PENDING and ZKLOCK_DONE are no failures, and leave the message alone. Any other status but
+/// ZKLOCK_OK replaces it.
 ///
 /// @return the message, or "" if no call on this thread has failed. It is never NULL, and is valid
 ///         until the next call on this thread that fails.

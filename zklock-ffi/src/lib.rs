@@ -8,7 +8,7 @@
 // .  layout                        what C and the library must see alike
 //    kinds barrier double_barrier  one C noun a file: what is exported
 //    event once
-//    contenders observer stats fence run
+//    contenders observer stats fence
 //    client lock credentials tls
 //    options lock_options guarded hold_wanted
 //    hold
@@ -61,7 +61,6 @@ pub mod options;
 mod raw;
 mod readiness;
 pub mod record;
-pub mod run;
 pub mod started;
 pub mod stats;
 pub mod status;

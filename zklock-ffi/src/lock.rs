@@ -68,10 +68,9 @@ export! {
     /// Gets the path of a lock, or all the paths of a set of locks.
     ///
     /// @param lock the lock.
-    /// @param[out] path valid until the lock is freed.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_lock_path(lock: *const zklock_lock, path: *mut *const c_char) -> zklock_status {
-        out("path", path)?.set(Lock::table().find(lock)?.path.as_ptr());
+    /// @return the path, valid until the lock is freed; "" if the handle is wrong.
+    pub fn zklock_lock_path(lock: *const zklock_lock) -> *const c_char {
+        Lock::table().find(lock)?.path.as_ptr()
     }
 
     /// Acquires a lock: waits until it is held.
@@ -120,7 +119,7 @@ export! {
         let hold = out("hold", hold)?;
         let lock = Lock::table().find(lock)?;
         let granted = lock.acquiring(Owner::current(), timeout)?.wait()?;
-        hold.set(Held::keep(granted, &lock.events, Context::NONE));
+        hold.set(Held::keep(granted, None, &lock.events, Context::NONE));
     }
 
     /// Starts to acquire a lock as zklock_acquire does, and returns at once. When the call has its
@@ -141,27 +140,28 @@ export! {
     ) -> zklock_status {
         let call = out("call", call)?;
         let lock = Lock::table().find(lock)?;
-        call.set(Started::keep(lock.acquiring(Owner::once(), timeout)?, Some(&lock.events), Answer::Hold)?);
+        let answer = |granted| Answer::Hold(granted, None);
+        call.set(Started::keep(lock.acquiring(Owner::once(), timeout)?, Some(&lock.events), answer)?);
     }
 
-    /// Takes the hold from a call of zklock_acquire_start that has acquired its lock. It returns at once.
+    /// Takes the hold from a call of zklock_acquire_start or zklock_once_begin_start. It returns at once.
     /// The events of the hold start with the pointer of the call: see zklock_call_set_context.
     ///
     /// @param call the call. You must still free it.
     /// @param[out] hold as for zklock_acquire.
     /// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the hold was already taken from the call; ZKLOCK_LOST if
     ///         the lock was granted, but lost before this call; ZKLOCK_INVALID_ARGUMENT if the call is of
-    ///         another function; everything that zklock_call_finish returns; and everything that
-    ///         zklock_acquire returns.
+    ///         another function; and everything that zklock_call_finish, zklock_acquire and
+    ///         zklock_once_begin return.
     pub fn zklock_call_hold(call: *mut zklock_call, hold: *mut *mut zklock_hold) -> zklock_status {
         let hold = out("hold", hold)?;
         let call = Started::table().find(call)?;
-        let granted = call.take("a hold", |answer| match answer {
-            Answer::Hold(granted) => Ok(granted),
+        let (granted, run) = call.take("a hold", |answer| match answer {
+            Answer::Hold(granted, run) => Ok((granted, run)),
             other => Err(other),
         })?;
         // It may have been lost since zklock_call_finish looked.
         let granted = granted.refuse_dead().map_err(|lost| call.fail(lost.into()))?;
-        hold.set(Held::keep(granted, &call.events(), call.context()));
+        hold.set(Held::keep(granted, run, &call.events(), call.context()));
     }
 }

@@ -1,6 +1,6 @@
 //! How a lock behaves.
 
-use crate::c_enum::c_enum;
+use crate::c_enum::{CEnum, c_enum};
 use crate::convert::time;
 use crate::export::export;
 use crate::failure::Failure;

@@ -2,9 +2,8 @@
 
 use crate::c_enum::c_enum;
 use crate::callback::CallbackGate;
-use crate::convert::c_string;
+use crate::convert::{Given, c_string};
 use crate::export::export;
-use crate::failure::Failure;
 use crate::raw::{Context, TextCallback, call_with_text, mark_process};
 use crate::status::zklock_status;
 use std::collections::VecDeque;
@@ -71,9 +70,13 @@ export! {
     /// @param callback the callback; NULL for none.
     /// @param context passed to the callback. Both must stay valid until they are replaced.
     /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
-    pub fn zklock_set_log(level: i32, callback: zklock_log_callback, context: *mut c_void) -> zklock_status {
+    pub fn zklock_set_log(
+        level: Given<zklock_log_level>,
+        callback: zklock_log_callback,
+        context: *mut c_void,
+    ) -> zklock_status {
         mark_process();
-        let level = filter(level)?;
+        let level = filter(level.find()?);
         let context = Context(context);
         let sink =
             callback.map(|callback| Arc::new(Sink { callback, context, level, gate: CallbackGate::new() }));
@@ -97,23 +100,22 @@ use zklock_log_level::{
     ZKLOCK_LOG_DEBUG, ZKLOCK_LOG_ERROR, ZKLOCK_LOG_INFO, ZKLOCK_LOG_OFF, ZKLOCK_LOG_TRACE, ZKLOCK_LOG_WARN,
 };
 
-fn filter(level: i32) -> Result<LevelFilter, Failure> {
-    let unknown =
-        || Failure::argument(format!("there is no log level {level}: it is one of zklock_log_level"));
-    Ok(match zklock_log_level::find(level).ok_or_else(unknown)? {
+fn filter(level: zklock_log_level) -> LevelFilter {
+    match level {
         ZKLOCK_LOG_OFF => LevelFilter::OFF,
         ZKLOCK_LOG_ERROR => LevelFilter::ERROR,
         ZKLOCK_LOG_WARN => LevelFilter::WARN,
         ZKLOCK_LOG_INFO => LevelFilter::INFO,
         ZKLOCK_LOG_DEBUG => LevelFilter::DEBUG,
         ZKLOCK_LOG_TRACE => LevelFilter::TRACE,
-    })
+    }
 }
 
 /// Returns the number of the lowest log level that includes this one.
 fn number(level: Level) -> i32 {
-    let is_level = |number: &i32| filter(*number).is_ok_and(|filter| filter == level);
-    zklock_log_level::ALL.iter().map(|(member, _)| *member as i32).find(is_level).unwrap_or(0)
+    let is_level = |member: &zklock_log_level| filter(*member) == level;
+    let found = zklock_log_level::ALL.iter().map(|(member, _)| *member).find(is_level);
+    found.map_or(0, |member| member as i32)
 }
 
 /// Passes one line to the callback, and schedules the next.

@@ -1,6 +1,7 @@
 //! Why a hold was lost.
 
 use crate::c_enum::c_enum;
+use crate::call::Safe;
 use zklock_core::LossReason;
 
 c_enum! {
@@ -21,7 +22,8 @@ c_enum! {
         /// The client was closed, or the program closed descriptors of the library.
         #[from(ClientClosed)]
         ZKLOCK_REASON_CLIENT_CLOSED = 4,
-        /// A reason that has no number: the message of ZKLOCK_LOST names it.
+        /// A reason that has no number: the message of ZKLOCK_LOST names it. Or the handle is wrong:
+        /// zklock_last_error says how.
         #[from(Forked)]
         ZKLOCK_REASON_OTHER = 5,
         /// A contender came that cannot see the hold, such as kazoo's Lock. Both may hold the lock.
@@ -32,4 +34,8 @@ c_enum! {
         #[from(SessionClosed)]
         ZKLOCK_REASON_SESSION_CLOSED = 7,
     }
+}
+
+impl Safe for zklock_reason {
+    const SAFE: Self = Self::ZKLOCK_REASON_OTHER;
 }

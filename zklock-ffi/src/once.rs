@@ -2,20 +2,20 @@
 
 use crate::c_enum::c_enum;
 use crate::client::{Client, zklock_client};
-use crate::convert::{patience, time};
+use crate::convert::{Given, patience, time};
 use crate::events::Events;
 use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
-use crate::raw::{Context, out, text};
+use crate::hold::{Held, zklock_hold};
+use crate::raw::{Context, optional_text, out, text};
 use crate::record::{shown, zklock_record};
-use crate::run::{Run, zklock_run};
 use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status::{self, ZKLOCK_DONE};
 use std::ffi::c_char;
 use std::sync::Arc;
 use zklock_core::Call;
-use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record};
+use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, RunOutcome};
 
 /// A job at a path, which runs once in each period, on one of many hosts. It is a mutex, and the record
 /// of the last run.
@@ -71,12 +71,15 @@ export! {
         path: *const c_char,
         every: i64,
         offset: i64,
-        after_failure: i32,
+        after_failure: Given<zklock_after_failure>,
         once: *mut *mut zklock_once,
     ) -> zklock_status {
         let once = out("once", once)?;
         let spec = OnceSpec::new(text("path", path)?, time("period", every)?)?;
-        let spec = spec.offset(time("offset", offset)?)?.after_failure(chosen(after_failure)?);
+        let spec = spec.offset(time("offset", offset)?)?.after_failure(match after_failure.find()? {
+            zklock_after_failure::ZKLOCK_AFTER_FAILURE_AGAIN => AfterFailure::Again,
+            zklock_after_failure::ZKLOCK_AFTER_FAILURE_NEXT => AfterFailure::Next,
+        });
         let client = Client::table().find(client)?;
         let made = Once(client.inner().once(&spec)?, client.events().clone());
         once.set(Once::table().put(made));
@@ -95,35 +98,35 @@ export! {
     /// ZKLOCK_DONE. If it fails, dies or loses the lock, the job runs here, or in the next period: see
     /// zklock_after_failure. The period is the one that it is for the servers once the lock is held.
     ///
-    /// After ZKLOCK_DONE, the message of zklock_last_error names the process that has run the job.
-    ///
     /// @param once the job.
     /// @param timeout in milliseconds. 0 does not wait for another process, and takes the try timeout if
     ///         no server answers. ZKLOCK_FOREVER waits as long as it takes.
-    /// @param[out] run the run. End it with zklock_run_done or zklock_run_failed, and free it with
-    ///         zklock_run_free.
-    /// @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do;
-    ///         ZKLOCK_TIMEOUT if another process ran it for all that time; ZKLOCK_LOST if the lock is
-    ///         lost before the run is recorded; ZKLOCK_CONFLICT if somebody else writes or deletes the
-    ///         record at that moment; ZKLOCK_REFUSED also if the record cannot be read, or is from
-    ///         the future by more than a period;
-    ///         ZKLOCK_UNREACHABLE; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
-    ///         callback.
+    /// @param[out] hold the hold of the job's lock, which stands for the run. End the run with
+    ///         zklock_once_end. If you release or free the hold instead, the run counts as failed.
+    /// @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do, and
+    ///         zklock_once_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
+    ///         time; ZKLOCK_LOST if the lock is lost before the run is recorded; ZKLOCK_CONFLICT if
+    ///         somebody else writes or deletes the record at that moment; ZKLOCK_REFUSED also if the record
+    ///         cannot be read, or is from the future by more than a period; ZKLOCK_UNREACHABLE;
+    ///         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_once_begin(
         once: *mut zklock_once,
         timeout: i64,
-        run: *mut *mut zklock_run,
+        hold: *mut *mut zklock_hold,
     ) -> zklock_status {
-        let run = out("run", run)?;
+        let hold = out("hold", hold)?;
         let once = Once::table().find(once)?;
         match once.beginning(Owner::current(), timeout)?.wait()? {
-            Begun::Run(begun) => run.set(Run::keep(begun, &once.1, Context::NONE)?),
-            Begun::Done(record) => return Err(over(once.0.spec().path(), &record)),
+            Begun::Run(run) => {
+                let (granted, entry) = run.into_parts();
+                hold.set(Held::keep(granted.refuse_dead()?, Some(Box::new(entry)), &once.1, Context::NONE));
+            }
+            Begun::Done(_) => return Err(over()),
         }
     }
 
     /// Starts to begin a run as zklock_once_begin does, and returns at once. When the call has its
-    /// result, take the run from it with zklock_call_run.
+    /// result, take the hold from it with zklock_call_hold.
     ///
     /// @param once the job. You may free it before the call.
     /// @param timeout in milliseconds, as for zklock_once_begin.
@@ -136,12 +139,49 @@ export! {
     ) -> zklock_status {
         let call = out("call", call)?;
         let once = Once::table().find(once)?;
-        let path = once.0.spec().path().to_owned();
-        let answer = move |begun| match begun {
-            Begun::Run(begun) => Answer::Run(Box::new(begun)),
-            Begun::Done(record) => Answer::Status(over(&path, &record)),
+        let answer = |begun| match begun {
+            Begun::Run(run) => {
+                let (granted, entry) = zklock_core::Run::into_parts(run);
+                Answer::Hold(granted, Some(Box::new(entry)))
+            }
+            Begun::Done(_) => Answer::Status(over()),
         };
         call.set(Started::keep(once.beginning(Owner::once(), timeout)?, Some(&once.1), answer)?);
+    }
+
+    /// Records how a run ended, and releases the job's lock. The record is only written if the lock is
+    /// still held. Whatever this returns, except for ZKLOCK_INVALID_ARGUMENT, ZKLOCK_DEADLOCK and
+    /// ZKLOCK_FORKED, the run has ended: its lock is released, or is being released in the background.
+    ///
+    /// @param hold the hold that zklock_once_begin gave. You must still free it.
+    /// @param failure NULL if the job is done in this period; otherwise why it failed, for
+    ///         zklock_once_last. It is kept in one line of at most 500 characters. When the job runs again
+    ///         then depends on its zklock_after_failure.
+    /// @return ZKLOCK_OK; ZKLOCK_LOST if the hold is lost, in which case the run counts as failed, and
+    ///         another process may have begun to run the job again; ZKLOCK_NOT_HELD if the run was already
+    ///         ended; ZKLOCK_CONFLICT if somebody else has written or deleted the record; ZKLOCK_UNREACHABLE
+    ///         if the servers do not answer, so that it is not known whether it is recorded;
+    ///         ZKLOCK_INVALID_ARGUMENT if the hold is of no run; ZKLOCK_REFUSED and ZKLOCK_TIMEOUT as for
+    ///         zklock_release; ZKLOCK_DEADLOCK in a callback.
+    pub fn zklock_once_end(hold: *mut zklock_hold, failure: *const c_char) -> zklock_status {
+        ending(&*Held::table().find(hold)?, failure)?.wait()?;
+    }
+
+    /// Starts to end a run as zklock_once_end does, and returns at once.
+    ///
+    /// @param hold the hold. You must still free it. Keep it until the call has its result: if you free
+    ///         the hold or the call earlier, or cancel the call, the run may count as failed.
+    /// @param failure as for zklock_once_end.
+    /// @param[out] call the call. Free it with zklock_call_free.
+    /// @return ZKLOCK_OK. Other statuses come with the result.
+    pub fn zklock_once_end_start(
+        hold: *mut zklock_hold,
+        failure: *const c_char,
+        call: *mut *mut zklock_call,
+    ) -> zklock_status {
+        let call = out("call", call)?;
+        let held = Held::table().find(hold)?;
+        call.set(Started::keep(ending(&held, failure)?, Some(held.events()), Answer::nothing)?);
     }
 
     /// Reads what is recorded of the last run of a job. It neither waits for a run nor disturbs it.
@@ -158,19 +198,13 @@ export! {
     }
 }
 
-fn chosen(number: i32) -> Result<AfterFailure, Failure> {
-    match zklock_after_failure::find(number) {
-        Some(zklock_after_failure::ZKLOCK_AFTER_FAILURE_AGAIN) => Ok(AfterFailure::Again),
-        Some(zklock_after_failure::ZKLOCK_AFTER_FAILURE_NEXT) => Ok(AfterFailure::Next),
-        None => Err(Failure::argument(format!(
-            "{number} says nothing about what follows a failure: pass one of zklock_after_failure"
-        ))),
-    }
+fn ending(held: &Held, failure: *const c_char) -> Result<Call<()>, Failure> {
+    let why = optional_text("failure", failure)?;
+    let outcome = why.map_or(RunOutcome::Done, |why| RunOutcome::Failed(why.to_owned()));
+    Ok(held.run()?.end(held.inner(), outcome))
 }
 
-/// The status and message if nothing is left to do in this period.
-fn over(path: &str, last: &Record) -> Failure {
-    let message =
-        format!("the job {path} has run in this period, and is {}, by {}", last.outcome, last.identity);
-    Failure::new(ZKLOCK_DONE, message)
+/// The status if nothing is left to do in this period.
+fn over() -> Failure {
+    Failure::new(ZKLOCK_DONE, "")
 }

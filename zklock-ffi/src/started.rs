@@ -10,7 +10,7 @@ use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HEL
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zklock_core::Call;
-use zklock_core::{Error, QueuedContender};
+use zklock_core::{Error, QueuedContender, RunEntry};
 
 /// A call that runs in the background, for event loops. Every function with _start in its name
 /// starts one.
@@ -26,10 +26,8 @@ pub(crate) enum Answer {
     Number(i64),
     Versions(Vec<i32>),
     Contenders(Vec<QueuedContender>),
-    Client(zklock_core::Client),
-    Hold(zklock_core::Hold),
+    Hold(zklock_core::Hold, Option<Box<RunEntry>>),
     Member(zklock_core::Member),
-    Run(Box<zklock_core::Run>),
     /// The call worked, and its result is a status.
     Status(Failure),
     /// The result was an object of this name, and the caller has taken it.
@@ -92,7 +90,7 @@ impl Started {
         look: impl FnOnce(&mut Answer) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self.known().as_mut() {
-            None => Err(Failure::new(ZKLOCK_PENDING, "the call goes on: wait for its descriptor or event")),
+            None => Err(Failure::new(ZKLOCK_PENDING, "")),
             Some(Err(failure)) => Err(failure.clone()),
             Some(Ok(answer)) => look(answer),
         }
@@ -164,13 +162,7 @@ impl Answer {
             Self::Number(number) => *number,
             Self::Versions(versions) => count(versions.len()),
             Self::Contenders(contenders) => count(contenders.len()),
-            Self::Nothing
-            | Self::Client(_)
-            | Self::Hold(_)
-            | Self::Member(_)
-            | Self::Run(_)
-            | Self::Status(_)
-            | Self::Taken(_) => 0,
+            Self::Nothing | Self::Hold(..) | Self::Member(_) | Self::Status(_) | Self::Taken(_) => 0,
         }
     }
 }
@@ -205,9 +197,8 @@ export! {
 
     /// Gets the result of a call and returns at once. You may call it more than once.
     ///
-    /// This function only gives a number. zklock_call_hold, zklock_call_client, zklock_call_member,
-    /// zklock_call_run, zklock_call_versions and zklock_call_contenders give other results, and you need
-    /// not call this function before them.
+    /// This function only gives a number. zklock_call_hold, zklock_call_member, zklock_call_versions and
+    /// zklock_call_contenders give other results, and you need not call this function before them.
     ///
     /// @param call the call. You must still free it.
     /// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
@@ -232,8 +223,7 @@ export! {
     /// yet withdraws: their nodes are deleted in the background. Before the process ends, close the
     /// client, which waits for that. Work that has already begun goes on in the background: a release,
     /// leaving a barrier, closing a client. A cancelled commit, or end of a run, may or may not be done. If
-    /// a client connects after the cancellation, it is closed. If a run is begun just then, it counts as
-    /// failed.
+    /// a run is begun just then, it counts as failed.
     ///
     /// @param call the call. You must still free it.
     /// @return ZKLOCK_OK.
@@ -244,10 +234,10 @@ export! {
     }
 
     /// Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
-    /// is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, connected a
-    /// client, entered a double barrier or begun a run, and you have not taken the hold, client, member or
-    /// run from it, then the lock is released, the client is closed, the member leaves, or the run counts
-    /// as failed, in the background. A freed call has no more events.
+    /// is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, entered a double
+    /// barrier or begun a run, and you have not taken the hold or member from it, then the lock is
+    /// released, the member leaves, or the run counts as failed, in the background. A freed call has no
+    /// more events.
     ///
     /// @param call may be NULL. A handle that was already freed is ignored.
     pub fn zklock_call_free(call: *mut zklock_call) {

@@ -2,7 +2,7 @@
 
 use crate::c_enum::c_enum;
 use crate::client::{Client, zklock_client};
-use crate::convert::{unsigned, whole};
+use crate::convert::{Given, unsigned, whole};
 use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
@@ -220,7 +220,7 @@ export! {
     /// @return ZKLOCK_OK.
     pub fn zklock_client_histogram(
         client: *const zklock_client,
-        histogram: i32,
+        histogram: Given<zklock_histogram>,
         buckets: *mut zklock_bucket,
         size: usize,
         length: *mut usize,
@@ -230,11 +230,10 @@ export! {
             ZKLOCK_HISTOGRAM_ACQUIRE_WAIT, ZKLOCK_HISTOGRAM_HEARTBEAT_LAG, ZKLOCK_HISTOGRAM_HOLD_TIME,
             ZKLOCK_HISTOGRAM_QUEUE_LENGTH,
         };
-        let unknown = || Failure::argument(format!("there is no histogram with the number {histogram}"));
         let (length, sum) = (out("length", length)?, out("sum", sum)?);
         let room = outs("buckets", buckets, size)?;
         let stats = Client::table().find(client)?.inner().stats();
-        let histogram = match zklock_histogram::find(histogram).ok_or_else(unknown)? {
+        let histogram = match histogram.find()? {
             ZKLOCK_HISTOGRAM_ACQUIRE_WAIT => stats.acquire_wait,
             ZKLOCK_HISTOGRAM_HOLD_TIME => stats.hold_time,
             ZKLOCK_HISTOGRAM_HEARTBEAT_LAG => stats.heartbeat_lag,
@@ -247,57 +246,28 @@ export! {
         sum.set(histogram.sum());
     }
 
-    /// Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus. The
-    /// text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
+    /// Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus, for one
+    /// client or for several. The text has Prometheus' format 0.0.4: serve it as "text/plain;
+    /// version=0.0.4". It sends no request.
     ///
     ///     static char page[16384];
     ///     size_t length;
     ///
-    ///     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
+    ///     if (zklock_prometheus(&client, NULL, 1, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
     ///     if (length <= sizeof page) fwrite(page, 1, length, out);
     ///
     /// Names of metrics and labels do not change from version to version, but later versions may add
-    /// some. Each text is about one client. For several clients use zklock_prometheus: in two texts on
-    /// one page every name would occur twice, which Prometheus refuses.
+    /// some. Serve one text on a page: in two texts every name would occur twice, which Prometheus refuses.
     ///
-    /// @param client the client. If it has not connected yet, all counts are 0.
+    /// @param clients the clients. If one has not connected yet, all its counts are 0.
+    /// @param names a name for each client, for the label "client". No two may be equal. NULL for a single
+    ///         client, without that label.
+    /// @param count the number of clients, at least 1.
     /// @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
     ///         may be NULL if size is 0.
     /// @param size the size of the buffer in bytes.
     /// @param[out] length the length of the whole text in bytes, even if it does not fit. The text may
     ///         be longer the next time.
-    /// @return ZKLOCK_OK.
-    pub fn zklock_client_prometheus(
-        client: *const zklock_client,
-        buffer: *mut c_void,
-        size: usize,
-        length: *mut usize,
-    ) -> zklock_status {
-        let length = out("length", length)?;
-        let room = outs("buffer", buffer.cast::<u8>(), size)?;
-        let page = Client::table().find(client)?.inner().stats().to_prometheus();
-        room.set(page.as_bytes());
-        length.set(page.len());
-    }
-
-    /// Gets the figures of several clients as one text for Prometheus. It is like
-    /// zklock_client_prometheus, but each client has a name as the label "client". It sends no request.
-    ///
-    ///     zklock_client *const clients[] = {orders, billing};
-    ///     const char *const names[] = {"orders", "billing"};
-    ///     static char page[32768];
-    ///     size_t length;
-    ///
-    ///     if (zklock_prometheus(clients, names, 2, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
-    ///     if (length <= sizeof page) fwrite(page, 1, length, out);
-    ///
-    /// @param clients the clients.
-    /// @param names a name for each client. No two may be equal.
-    /// @param count the number of clients, at least 1.
-    /// @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
-    ///         may be NULL if size is 0.
-    /// @param size the size of the buffer in bytes.
-    /// @param[out] length the length of the whole text in bytes, even if it does not fit.
     /// @return ZKLOCK_OK.
     pub fn zklock_prometheus(
         clients: *const *mut zklock_client,
@@ -309,18 +279,24 @@ export! {
     ) -> zklock_status {
         let length = out("length", length)?;
         let room = outs("buffer", buffer.cast::<u8>(), size)?;
-        let (clients, names) = (array("clients", clients, count)?, array("names", names, count)?);
-        if count == 0 {
-            return Err(Failure::argument("count is 0: give one client at least"));
-        }
-        let mut stats = BTreeMap::new();
-        for (client, name) in clients.iter().zip(names) {
-            let name = text("names", *name)?;
-            if stats.insert(name, Client::table().find(*client)?.inner().stats()).is_some() {
-                return Err(Failure::argument(format!("names has {name:?} twice: give each client its own")));
+        let clients = array("clients", clients, count)?;
+        let counted = |client: &*mut zklock_client| -> Result<_, Failure> {
+            Ok(Client::table().find(*client)?.inner().stats())
+        };
+        let page = match clients {
+            [] => return Err(Failure::argument("count is 0: give one client at least")),
+            [client] if names.is_null() => counted(client)?.to_prometheus(),
+            clients => {
+                let mut stats = BTreeMap::new();
+                for (client, name) in clients.iter().zip(array("names", names, count)?) {
+                    let name = text("names", *name)?;
+                    if stats.insert(name, counted(client)?).is_some() {
+                        return Err(Failure::argument(format!("names has {name:?} twice: give each client its own")));
+                    }
+                }
+                prometheus_text(&stats)
             }
-        }
-        let page = prometheus_text(&stats);
+        };
         room.set(page.as_bytes());
         length.set(page.len());
     }
