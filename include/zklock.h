@@ -1972,7 +1972,7 @@ zklock_status zklock_exclusive_new(zklock_client *client,
  * @param lock the lock.
  * @return the path, valid until the lock is freed; "" if the handle is wrong.
  */
-ZKLOCK_NODISCARD const char *zklock_lock_path(const zklock_lock *lock);
+const char *zklock_lock_path(const zklock_lock *lock);
 
 /**
  * Frees a lock. Its holds are not affected, and waits for it go on.
@@ -2218,7 +2218,7 @@ zklock_status zklock_call_hold(zklock_call *call, zklock_hold **hold);
  * @param hold the hold.
  * @return milliseconds, rounded down; 0 if the handle is wrong.
  */
-ZKLOCK_NODISCARD int64_t zklock_hold_valid_for(const zklock_hold *hold);
+int64_t zklock_hold_valid_for(const zklock_hold *hold);
 
 /**
  * Checks that the lock is certain to be held for this time plus a hundredth of the session
@@ -2283,7 +2283,7 @@ zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
  * @param hold the hold.
  * @return the token; 0, which is smaller than any token, if the handle is wrong.
  */
-ZKLOCK_NODISCARD uint64_t zklock_hold_token(const zklock_hold *hold);
+uint64_t zklock_hold_token(const zklock_hold *hold);
 
 /**
  * Gets the identity of the ensemble. A fence keeps it together with the token (zklock_hold_token),
@@ -2469,7 +2469,7 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  * @param hold the hold.
  * @return the path, valid until the hold is freed; "" if the handle is wrong.
  */
-ZKLOCK_NODISCARD const char *zklock_hold_path(const zklock_hold *hold);
+const char *zklock_hold_path(const zklock_hold *hold);
 
 /**
  * Gets the path of a hold's node.
@@ -2477,7 +2477,7 @@ ZKLOCK_NODISCARD const char *zklock_hold_path(const zklock_hold *hold);
  * @param hold the hold.
  * @return the path, valid until the hold is freed; "" if the handle is wrong.
  */
-ZKLOCK_NODISCARD const char *zklock_hold_node(const zklock_hold *hold);
+const char *zklock_hold_node(const zklock_hold *hold);
 
 /**
  * Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
@@ -2534,7 +2534,6 @@ void zklock_hold_free(zklock_hold *hold);
  * @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
  * @return the state; ZKLOCK_STATE_LOST, with ZKLOCK_REASON_OTHER, if the handle is wrong.
  */
-ZKLOCK_NODISCARD
 zklock_state zklock_hold_state(const zklock_hold *hold, zklock_reason *reason);
 
 /**
@@ -2613,7 +2612,7 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  * @param hold the hold.
  * @return 1 if others wait; 0 if none do, if the hold is released or lost, or if the handle is wrong.
  */
-ZKLOCK_NODISCARD int zklock_hold_is_wanted(zklock_hold *hold);
+int zklock_hold_is_wanted(zklock_hold *hold);
 
 /**
  * Waits until others wait for what a hold has. See zklock_hold_is_wanted.
@@ -3228,7 +3227,7 @@ zklock_status zklock_member_leave_start(zklock_member *member,
  * @param member the member.
  * @return the path, valid until the member is freed; "" if the handle is wrong.
  */
-ZKLOCK_NODISCARD const char *zklock_member_node(const zklock_member *member);
+const char *zklock_member_node(const zklock_member *member);
 
 /**
  * Says whether and why a member is lost. Once its session has ended, the others consider it to
@@ -3238,7 +3237,6 @@ ZKLOCK_NODISCARD const char *zklock_member_node(const zklock_member *member);
  * @return why it was lost; ZKLOCK_REASON_NONE if it is not lost; ZKLOCK_REASON_OTHER if the
  *         handle is wrong.
  */
-ZKLOCK_NODISCARD
 zklock_reason zklock_member_loss(const zklock_member *member);
 
 /**

@@ -27,13 +27,11 @@ public:
     /** Removes the barrier, so that all waiters go on; false if it was not set. */
     bool remove() const { return ask<int>(zklock_barrier_remove) != 0; }
     /** Whether the barrier is set. */
-    bool is_set() const { return ask<int>(zklock_barrier_is_set) != 0; }
+    bool is_set() const { return !wait_for(detail::span::zero()); }
     /** Does what set() does, in the background. */
     async_call<bool> start_set() const { return async_call<bool>(ask<zklock_call *>(zklock_barrier_set_start)); }
     /** Does what remove() does, in the background. */
     async_call<bool> start_remove() const { return async_call<bool>(ask<zklock_call *>(zklock_barrier_remove_start)); }
-    /** Does what is_set() does, in the background. */
-    async_call<bool> start_is_set() const { return async_call<bool>(ask<zklock_call *>(zklock_barrier_is_set_start)); }
     /** Waits in the background until the barrier is not set, for up to this time. Then the call gives a timeout_error. */
     async_call<void> start_wait(detail::span wait = detail::span::max()) const {
         return async_call<void>(ask<zklock_call *>(zklock_barrier_wait_start, detail::ms(wait)));

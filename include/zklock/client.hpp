@@ -130,10 +130,6 @@ public:
     void close() { detail::check(zklock_client_close(get())); }
     /** Does what close() does, in the background. It goes on even if the call is destroyed. */
     async_call<void> start_close() { return async_call<void>(ask<zklock_call *>(zklock_client_close_start)); }
-    /** Does what the constructor does, in the background. */
-    static async_call<client> start(const std::string &hosts, const options &how = options()) {
-        return async_call<client>(detail::ask<zklock_call *>(zklock_client_new_start, detail::text(hosts), how.get()));
-    }
     /** One descriptor for everything: readable while next_event() has an event. Valid until the client is destroyed; do
         not close it. */
     int fd() { return ask<int>(zklock_client_fd); }
@@ -230,7 +226,7 @@ public:
      */
     zklock::histogram histogram(measure of) const {
         zklock::histogram all{0, std::vector<bucket>(ZKLOCK_BUCKETS)};
-        const auto which = static_cast<std::int32_t>(of);
+        const auto which = static_cast<zklock_histogram>(of);
         for (;;) {
             const std::size_t room = all.buckets.size();
             std::size_t length = 0;
@@ -241,14 +237,15 @@ public:
         }
     }
     /**
-     * All figures as text for Prometheus: see zklock_client_prometheus. It sends no request.
+     * All figures as text for Prometheus: see zklock_prometheus. It sends no request.
      *
      *     response.set("Content-Type", "text/plain; version=0.0.4");
      *     response.send(client.prometheus());
      */
     std::string prometheus() const {
         return detail::grown([this](char *page, std::size_t room, std::size_t *length) {
-            return zklock_client_prometheus(get(), page, room, length);
+            zklock_client *const handle = get();
+            return zklock_prometheus(&handle, nullptr, 1, page, room, length);
         });
     }
 private:
@@ -280,14 +277,6 @@ inline std::string prometheus(const std::map<std::string, const client *> &clien
         return zklock_prometheus(handles.data(), names.data(), handles.size(), page, room, length);
     });
 }
-
-/** Not for use outside these files. */
-namespace detail {
-template <>
-struct given<client> {
-    static client by(zklock_call *done) { return client(ask<zklock_client *>(zklock_call_client, done)); }
-};
-} // namespace detail
 } // namespace zklock
 
 #endif // ZKLOCK_CLIENT_HPP

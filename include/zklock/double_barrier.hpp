@@ -29,9 +29,9 @@ public:
         return async_call<void>(ask<zklock_call *>(zklock_member_leave_start, detail::ms(wait)));
     }
     /** Why the member was lost; reason::none if it is not lost. */
-    reason lost_reason() const { return static_cast<reason>(ask<zklock_reason>(zklock_member_loss)); }
+    reason lost_reason() const noexcept { return static_cast<reason>(zklock_member_loss(get())); }
     /** The path of the member's node. */
-    std::string node() const { return ask<const char *>(zklock_member_node); }
+    std::string node() const { return zklock_member_node(get()); }
 };
 
 /** Not for use outside these files. */

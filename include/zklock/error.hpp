@@ -60,7 +60,7 @@ namespace detail {
     case status::stale_token: throw stale_token_error(why, message);
     case status::closed: throw closed_error(why, message);
     case status::uncertain: throw uncertain_error(why, message);
-    case status::done: throw done_error(why, message);
+    case status::done: throw done_error(why, "the job has run in this period");
     case status::invalid_argument: case status::invalid_handle: case status::deadlock:
     case status::not_owner: case status::not_held: throw misuse_error(why, message);
     default: throw error(why, message);

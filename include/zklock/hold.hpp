@@ -78,7 +78,8 @@ private:
     explicit writes(zklock_hold *of) noexcept : hold_(of) {}
 
     struct one {
-        std::int32_t kind, version;
+        zklock_write_kind kind;
+        std::int32_t version;
         std::string path, data;
     };
     /** Cut off to 32 bits, it could be the version of another write. */
@@ -118,10 +119,10 @@ public:
      * one node share a token: see lock_options::linger(). Among readers, or permits, that can be held at the same time,
      * the order of tokens means nothing.
      */
-    std::uint64_t token() const { return ask<std::uint64_t>(zklock_hold_token); }
+    std::uint64_t token() const noexcept { return zklock_hold_token(get()); }
     /** How long the lock is certain to be held. Zero means that others may hold it. */
-    std::chrono::milliseconds valid_for() const {
-        return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_valid_for));
+    std::chrono::milliseconds valid_for() const noexcept {
+        return std::chrono::milliseconds(zklock_hold_valid_for(get()));
     }
     /**
      * Checks that the lock is certain to be held for this time plus a margin. Call it before work that takes this long.
@@ -133,13 +134,17 @@ public:
      */
     void ensure(detail::span needs) const { detail::check(zklock_hold_ensure(get(), detail::ms(needs))); }
     /** The state of the hold. */
-    zklock::state state() const { return stands().first; }
+    zklock::state state() const noexcept { return static_cast<zklock::state>(zklock_hold_state(get(), nullptr)); }
     /** Why it was lost; reason::none if it is not. */
-    reason lost_reason() const { return stands().second; }
+    reason lost_reason() const noexcept {
+        zklock_reason why{};
+        zklock_hold_state(get(), &why);
+        return static_cast<reason>(why);
+    }
     /** The path of the lock. */
-    std::string path() const { return ask<const char *>(zklock_hold_path); }
+    std::string path() const { return zklock_hold_path(get()); }
     /** The path of this hold's node. */
-    std::string node() const { return ask<const char *>(zklock_hold_node); }
+    std::string node() const { return zklock_hold_node(get()); }
     /** Sets the pointer that its events give back, in place of the one from its call. The library never follows it. */
     void set_context(void *context) { detail::check(zklock_hold_set_context(get(), context)); }
     /** A descriptor for event loops: readable once the hold is lost. It is valid until the hold is destroyed; do not close it. */
@@ -198,7 +203,7 @@ public:
      * between two pieces of work. It does not wait for the servers: the first call starts to watch. Afterwards the
      * client has an event when others wait. See zklock_hold_is_wanted.
      */
-    bool is_wanted() const { return ask<int>(zklock_hold_is_wanted) != 0; }
+    bool is_wanted() const noexcept { return zklock_hold_is_wanted(get()) != 0; }
     /** Waits until others wait for it; false if none do in that time. Throws a lost_error after a loss, and a
         misuse_error after a release. */
     bool wait_wanted_for(detail::span wait) const {
@@ -250,12 +255,6 @@ public:
     /** Does what release() does, in the background. It goes on even if the call is destroyed. */
     async_call<void> start_release() { return async_call<void>(ask<zklock_call *>(zklock_release_start)); }
 private:
-    std::pair<zklock::state, reason> stands() const {
-        zklock_state now{};
-        const auto why = ask<zklock_reason>(zklock_hold_state, &now);
-        return {static_cast<zklock::state>(now), static_cast<reason>(why)};
-    }
-
     using callback_type = std::function<void(reason)>;
     static void tell_lost(zklock_hold *, zklock_reason why, void *context) noexcept {
         // The callback may destroy the hold, but must not destroy itself while it runs.
@@ -271,7 +270,7 @@ private:
 
 /** A statement with which a database refuses the write of a late holder: see zklock_fence_sql. */
 inline const char *fence_sql(database of, fence_statement which) {
-    return detail::ask<const char *>(zklock_fence_sql, static_cast<std::int32_t>(of), static_cast<std::int32_t>(which));
+    return detail::ask<const char *>(zklock_fence_sql, static_cast<zklock_database>(of), static_cast<zklock_fence_statement>(which));
 }
 
 /** Not for use outside these files. */

@@ -48,7 +48,7 @@ public:
     /** Observes who holds the lock. Throws a misuse_error for a semaphore or a set, which have no single holder. */
     zklock::observer observe() const { return zklock::observer(ask<zklock_observer *>(zklock_observe)); }
     /** The path of the lock, or all the paths of a set of locks. */
-    std::string path() const { return ask<const char *>(zklock_lock_path); }
+    std::string path() const { return zklock_lock_path(get()); }
 };
 } // namespace zklock
 

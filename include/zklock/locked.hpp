@@ -93,8 +93,8 @@ private:
         return held;
     }
     bool is_forked() const noexcept {
-        const char *path = nullptr;
-        return zklock_lock_path(lock_.get(), &path) == ZKLOCK_FORKED;
+        // Its handle is of the parent.
+        return *zklock_lock_path(lock_.get()) == '\0';
     }
 
     zklock_client *maker_;

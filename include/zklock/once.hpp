@@ -29,25 +29,26 @@ struct record {
  * A run of a job, which holds the job's lock. End it with done() or failed(). A run that is destroyed without either counts
  * as failed: if your work throws, there is nothing to do.
  */
-class [[nodiscard]] run : public detail::owner<zklock_run, zklock_run_free> {
+class [[nodiscard]] run {
 public:
-    explicit run(zklock_run *owned) : owner(owned), hold_(ask<zklock_hold *>(zklock_run_hold)) {}
+    explicit run(zklock_hold *owned) noexcept : hold_(owned) {}
     /** The hold of the job's lock, for its token and its loss. If you release it, the run cannot be recorded as done. */
     const zklock::hold &hold() const noexcept { return hold_; }
     zklock::hold &hold() noexcept { return hold_; }
     /** Records that the job is done in this period, and releases its lock. Throws a lost_error if the lock was lost: the run
         counts as failed then, and another process may have begun to run the job again. */
-    void done() { detail::check(zklock_run_done(get())); }
+    void done() { detail::check(zklock_once_end(hold_.get(), nullptr)); }
     /** Records that the job has failed, and why, and releases its lock. It throws what done() throws. */
-    void failed(const std::string &why) { detail::check(zklock_run_failed(get(), detail::text(why))); }
+    void failed(const std::string &why) { detail::check(zklock_once_end(hold_.get(), detail::text(why))); }
     /** Does what done() does, in the background. Keep the run and the call until there is a result. */
-    async_call<void> start_done() { return async_call<void>(ask<zklock_call *>(zklock_run_done_start)); }
+    async_call<void> start_done() { return ending(nullptr); }
     /** Does what failed() does, in the background. Keep the run and the call until there is a result. */
-    async_call<void> start_failed(const std::string &why) {
-        return async_call<void>(ask<zklock_call *>(zklock_run_failed_start, detail::text(why)));
-    }
+    async_call<void> start_failed(const std::string &why) { return ending(detail::text(why)); }
 private:
-    /** Its handle is the run's. Whichever of the two frees it first, the other one does nothing. */
+    async_call<void> ending(const char *failure) {
+        return async_call<void>(detail::ask<zklock_call *>(zklock_once_end_start, hold_.get(), failure));
+    }
+
     zklock::hold hold_;
 };
 
@@ -55,7 +56,7 @@ private:
 namespace detail {
 template <>
 struct given<run> {
-    static run by(zklock_call *done) { return run(ask<zklock_run *>(zklock_call_run, done)); }
+    static run by(zklock_call *done) { return run(ask<zklock_hold *>(zklock_call_hold, done)); }
 };
 } // namespace detail
 
@@ -76,13 +77,13 @@ public:
     once(const client &maker, const std::string &path, detail::span every, detail::span offset = detail::span::zero(),
          after_failure then = after_failure::again)
         : owner(detail::ask<zklock_once *>(zklock_once_new, maker.get(), detail::text(path), detail::ms(every),
-                                           detail::ms(offset), static_cast<std::int32_t>(then))) {}
+                                           detail::ms(offset), static_cast<zklock_after_failure>(then))) {}
 
     /** Begins a run; nothing if the job has run in this period. It waits while another process runs the job. */
     [[nodiscard]] std::optional<run> begin() const { return begin_for(detail::span::max()); }
     /** Like begin(), but waits for up to this time. Then it throws a timeout_error. */
     [[nodiscard]] std::optional<run> begin_for(detail::span wait) const {
-        return ask_unless<run, zklock_run *>(ZKLOCK_DONE, zklock_once_begin, detail::ms(wait));
+        return ask_unless<run, zklock_hold *>(ZKLOCK_DONE, zklock_once_begin, detail::ms(wait));
     }
     /** Begins a run in the background, and waits for up to this time. Then the call gives a timeout_error. If the job has run
         in this period, it gives a done_error. */

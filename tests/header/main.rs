@@ -81,7 +81,7 @@ fn sources() -> (PathBuf, Vec<String>) {
         for function in text.clone().split(FUNCTION).skip(1) {
             let (name, rest) = function.split_once('(').expect("a function has parameters");
             let gives = rest.split_once(") ").expect("they have an end").1;
-            let must_use = gives.starts_with("->") && !ignorable.contains(&name);
+            let must_use = gives.starts_with("-> zklock_status") && !ignorable.contains(&name);
             let marks = if must_use { "#[must_use]\n#[no_mangle]" } else { "#[no_mangle]" };
             text = text.replacen(
                 &format!("{FUNCTION}{name}("),

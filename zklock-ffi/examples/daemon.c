@@ -79,15 +79,14 @@ static zklock_hold *acquire(zklock_lock *lock, int *failed) {
 
 /* Works as long as the lock is held. Returns whether to wait for it again. */
 static int work(zklock_hold *hold, int *failed) {
-    uint64_t token;
     int descriptor;
     char woken, text[32];
-    if (zklock_hold_token(hold, &token) != ZKLOCK_OK || zklock_hold_fd(hold, &descriptor) != ZKLOCK_OK) {
+    if (zklock_hold_fd(hold, &descriptor) != ZKLOCK_OK) {
         say("cannot watch the lock", zklock_last_error());
         *failed = 1;
         return 0;
     }
-    snprintf(text, sizeof text, "%llu", (unsigned long long)token);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)zklock_hold_token(hold));
     say("holds the lock, token", text);
     do {
         /* A short piece of work. The resource that it writes to should refuse a token smaller than the last. */

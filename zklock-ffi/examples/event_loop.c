@@ -63,9 +63,7 @@ static int granted(struct job *job) {
 
 /* The hold is lost: stop the work that it guarded. */
 static int lost(const struct job *job) {
-    const char *path;
-    if (zklock_hold_path(job->hold, &path) != ZKLOCK_OK) path = "?";
-    fprintf(stderr, "lost: %s\n", path);
+    fprintf(stderr, "lost: %s\n", zklock_hold_path(job->hold));
     return -1;
 }
 

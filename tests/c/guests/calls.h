@@ -20,7 +20,7 @@ typedef struct {
     zklock_member *member;
     zklock_once *once;
     /* Of a job each: a run is ended once. */
-    zklock_run *runs[4];
+    zklock_hold *runs[2];
     /* Set by zklock_acquire. */
     zklock_hold *hold;
     /* Calls that are still running; the first is an acquire. */
@@ -76,9 +76,9 @@ static inline zklock_status enters(handles *on) {
     return status;
 }
 static inline zklock_status begins(handles *on) {
-    zklock_run *run;
+    zklock_hold *run;
     zklock_status status = zklock_once_begin(on->once, SOON_MS, &run);
-    if (!status) zklock_run_free(run);
+    if (!status) zklock_hold_free(run);
     return status;
 }
 static inline zklock_status starts(handles *on) {
@@ -105,6 +105,7 @@ static inline zklock_status or_wrong(zklock_status status) {
 
 #define QUICK(name, ...) CALL(name, ZKLOCK_OK, 0, zklock_##name(__VA_ARGS__))
 #define WAITS(name, ...) CALL(name, ZKLOCK_OK, 1, zklock_##name(__VA_ARGS__))
+#define LOOKS_AT(name, ...) CALL(name, ZKLOCK_OK, 0, LOOKED(zklock_##name(__VA_ARGS__)))
 #define WRONG(name, ...) CALL(name, ZKLOCK_INVALID_ARGUMENT, 0, zklock_##name(__VA_ARGS__))
 #define WRONG_TLS(name, ...) CALL(name, ZKLOCK_INVALID_ARGUMENT, 0, or_wrong(zklock_##name(__VA_ARGS__)))
 #define PENDING(name, ...) CALL(name, ZKLOCK_PENDING, 0, zklock_##name(__VA_ARGS__))
@@ -166,7 +167,7 @@ static inline void free_handles(handles *of) {
     zklock_hold_free(of->hold);
     zklock_observer_free(of->observer);
     zklock_member_free(of->member);
-    for (size_t at = 0; at < sizeof of->runs / sizeof *of->runs; at++) zklock_run_free(of->runs[at]);
+    for (size_t at = 0; at < sizeof of->runs / sizeof *of->runs; at++) zklock_hold_free(of->runs[at]);
     zklock_once_free(of->once);
     zklock_double_barrier_free(of->double_barrier);
     zklock_barrier_free(of->barrier);

@@ -103,7 +103,7 @@ MODE(holding) {
     close_all_and_reuse();
     /* It is told without asking, in the next heartbeat. */
     EVENTUALLY(__atomic_load_n(&reason, __ATOMIC_ACQUIRE) == ZKLOCK_REASON_CLIENT_CLOSED);
-    (void)!zklock_hold_state(hold, &state, &why);
+    state = zklock_hold_state(hold, &why);
     CHECK(state == ZKLOCK_STATE_LOST && why == ZKLOCK_REASON_CLIENT_CLOSED);
     CHECK(valid_for(hold) == 0);
     REFUSED(zklock_hold_confirm(hold, NULL));

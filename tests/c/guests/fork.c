@@ -108,10 +108,8 @@ static void lose_in_child(const char *path) {
     zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, ENDS_MS);
     int reason = 0;
-    const char *node;
     OK(zklock_hold_on_lost(hold, note_loss, &reason));
-    OK(zklock_hold_node(hold, &node));
-    OK(zklock_evict(lock, node, NULL));
+    OK(zklock_evict(lock, node_of(hold), NULL));
     EVENTUALLY(__atomic_load_n(&reason, __ATOMIC_ACQUIRE) == ZKLOCK_REASON_NODE_DELETED);
     free_all(hold, lock, client);
 }
@@ -147,7 +145,7 @@ TEST(what_the_parent_has_is_untouched) {
     snprintf(path, sizeof path, "%s", fresh_path());
     int watches = new_hook("see-reply", proxy, "getdata", 1, "");
     handles on = all_handles(hosts, path);
-    OK(zklock_hold_node(on.hold, &node));
+    node = node_of(on.hold);
     uint64_t session = stats_of(on.client).session_id;
     await_hook(watches);
     /* A call that waits would send checks from time to time, so cancel it. */
@@ -220,7 +218,7 @@ static void *acquires(void *given) {
 
 static void *fails(void *given) {
     while (goes_on()) {
-        IS(zklock_lock_path(given, NULL), ZKLOCK_INVALID_ARGUMENT);
+        IS(zklock_observe(given, NULL), ZKLOCK_INVALID_ARGUMENT);
         CHECK(*zklock_last_error());
     }
     return NULL;

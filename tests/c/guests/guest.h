@@ -98,7 +98,7 @@ static inline void count_contender(const zklock_contender *contender, void *numb
     ++*(int *)number;
 }
 
-static inline int queue_of(const zklock_lock *lock) {
+static inline int queue_of(zklock_lock *lock) {
     int count = 0;
     OK(zklock_contenders(lock, count_contender, &count));
     return count;

@@ -54,6 +54,11 @@ def caller(matrix, function):
         else:
             given.append(f"({parameter.type})values[{at}].number")
     call = f"{function.name}({', '.join(given)})"
+    if function.looks:
+        safe = {"const char *": "!*it", "zklock_state": "it == ZKLOCK_STATE_LOST", "zklock_reason": "it == ZKLOCK_REASON_OTHER"}.get(function.returns, "!it")
+        looks = f'forget_error(); {function.returns} it = {call}; zklock_status status = looked("{function.name}");'
+        body = f"{looks} CHECK(status == ZKLOCK_OK || ({safe})); return (answer){{status, NULL}};"
+        return f"static answer call_{function.name}(const value *values) {{ {body} }}"
     body = {
         "void": f"{call}; return (answer){{NOTHING, NULL}};",
         "const char *": f"return (answer){{NOTHING, {call}}};",
@@ -75,17 +80,18 @@ def entry(matrix, function, values):
     outs = []
     for at, parameter in enumerate(function.parameters):
         what, kind = matrix.kind(parameter)
-        if what == "out":
+        # What looks at a handle writes a safe value in any case.
+        if what == "out" and not function.looks:
             type_of = parameter.type.removesuffix("*").strip()
             outs.append(f"{{{at}, sizeof({type_of}), {kind}}}")
     panics, text = "ZKLOCK_INTERNAL", "NULL"
     if function.returns == "void":
         panics = "NOTHING"
-    elif function.returns == "const char *":
+    elif function.returns == "const char *" and not function.looks:
         panics, text = "NOTHING", values[function.name][1]
-    elif function.returns != "zklock_status":
+    elif not function.says_status:
         panics = values[function.name][1]
-    says = int(function.returns == "zklock_status")
+    says = int(function.says_status)
     listed = ", ".join(outs) or "{0, 0, KINDS}"
     kinds = [matrix.kind(parameter)[0] for parameter in function.parameters]
     waits = kinds.index("timeout") if "timeout" in kinds else -1

@@ -87,10 +87,10 @@ static zklock_member *make_member(zklock_client *of, const char *path) {
 
 static zklock_once *make_once(zklock_client *of, const char *path) { return keep(ONCE, new_once(of, path)); }
 
-static zklock_run *make_run(zklock_client *of, const char *path) {
-    zklock_run *result;
+static zklock_hold *make_run(zklock_client *of, const char *path) {
+    zklock_hold *result;
     OK(zklock_once_begin(make_once(of, path), SOON_MS, &result));
-    return keep(RUN, result);
+    return keep(HOLD, result);
 }
 
 static void *make(kind kind, zklock_client *of) {
@@ -105,7 +105,6 @@ static void *make(kind kind, zklock_client *of) {
     case DOUBLE_BARRIER: return make_double_barrier(of, fresh_path(), 1);
     case MEMBER: return make_member(of, fresh_path());
     case ONCE: return make_once(of, fresh_path());
-    case RUN: return make_run(of, fresh_path());
     /* It keeps running. */
     case CALL: return make_acquire(of, busy_path);
     case KINDS: break;
@@ -157,23 +156,19 @@ static int is_alive(const zklock_hold *of) {
 }
 
 const char *harm_of_bystanders(void) {
-    const char *path;
-    zklock_reason reason;
     const zklock_contender *holder;
     zklock_stats stats;
-    uint64_t token;
     int descriptor;
     zklock_hold *hold = bystanders[HOLD];
     if (zklock_options_set_connect_timeout(bystanders[OPTIONS], 10000)) return "the options";
     if (zklock_client_stats(client, &stats) || stats.losses) return "the client";
-    if (zklock_lock_path(bystanders[LOCK], &path) || strcmp(path, busy_path)) return "the lock";
-    if (zklock_hold_token(hold, &token) || token != token_before || !is_alive(hold)) return "the hold";
+    if (strcmp(zklock_lock_path(bystanders[LOCK]), busy_path)) return "the lock";
+    if (zklock_hold_token(hold) != token_before || !is_alive(hold)) return "the hold";
     if (zklock_lock_options_set_permits(bystanders[LOCK_OPTIONS], 1)) return "the lock's options";
     if (zklock_observer_next(bystanders[OBSERVER], 0, &holder) != ZKLOCK_TIMEOUT) return "the observer";
     if (zklock_call_fd(bystanders[CALL], &descriptor) || descriptor != pending_before) return "the call";
     if (readable(descriptor, 0)) return "what the call waits for";
-    if (zklock_member_loss(bystanders[MEMBER], &reason) || reason) return "the member of a barrier";
-    if (zklock_run_hold(bystanders[RUN], &hold) || !is_alive(hold)) return "the run of a job";
+    if (zklock_member_loss(bystanders[MEMBER])) return "the member of a barrier";
     return is_alive(busy_hold) ? NULL : "the hold of another client";
 }
 
@@ -225,11 +220,9 @@ static zklock_call *done(source with) {
     writes[1].version = ZKLOCK_ANY_VERSION;
     zklock_call *result = NULL;
     switch (with) {
-    case CONNECTED: OK(zklock_client_new_start(servers(), NULL, &result)); break;
     case ENTERED:
         OK(zklock_double_barrier_enter_start(make_double_barrier(client, fresh_path(), 1), SOON_MS, &result));
         break;
-    case BEGUN: OK(zklock_once_begin_start(make_once(client, fresh_path()), SOON_MS, &result)); break;
     case WRITTEN: OK(zklock_hold_commit_start(make_hold(client, 0), writes, 2, &result)); break;
     default: OK(zklock_contenders_start(bystanders[LOCK], &result));
     }
@@ -292,9 +285,8 @@ static void *in_state(source state, kind kind) {
     case TOLD: return told_observer();
     case WANTED: return wanted_hold();
     case GRANTED: return granted_acquire();
-    case CONNECTED:
+    case BEGUN: return make_run(client, fresh_path());
     case ENTERED:
-    case BEGUN:
     case WRITTEN:
     case SHOWN: return done(state);
     case FETCHED:
@@ -309,10 +301,6 @@ static void *in_state(source state, kind kind) {
     case LEFT:
         result = make_member(client, fresh_path());
         OK(zklock_member_leave(result, SOON_MS));
-        return result;
-    case ENDED:
-        result = make_run(client, fresh_path());
-        OK(zklock_run_done(result));
         return result;
     case RELEASED:
         result = make_hold(client, 0);

@@ -37,9 +37,9 @@ GOOD = {
     ("zklock_client_next_event", "client"): "FOLLOWED",
     ("zklock_call_finish", "call"): "SHOWN",
     ("zklock_call_contenders", "call"): "SHOWN",
-    ("zklock_call_client", "call"): "CONNECTED",
     ("zklock_call_member", "call"): "ENTERED",
-    ("zklock_call_run", "call"): "BEGUN",
+    ("zklock_once_end", "hold"): "BEGUN",
+    ("zklock_once_end_start", "hold"): "BEGUN",
     ("zklock_call_versions", "call"): "WRITTEN",
 }
 
@@ -48,6 +48,8 @@ OF_CLOSED = {
     ("zklock_all_new", "client"): "ZKLOCK_INVALID_ARGUMENT",  # The locks are of another.
     ("zklock_any_new", "client"): "ZKLOCK_INVALID_ARGUMENT",
     ("zklock_member_leave", "member"): "ZKLOCK_LOST",
+    ("zklock_once_end", "hold"): "ZKLOCK_INVALID_ARGUMENT",  # It is of no run.
+    ("zklock_once_end_start", "hold"): "ZKLOCK_INVALID_ARGUMENT",
 }
 
 # Conditions that a handle can be in, other than with a closed client, with the status if a function lists it; otherwise it
@@ -55,13 +57,12 @@ OF_CLOSED = {
 PASTS = {
     "zklock_hold": [("RELEASED", "ZKLOCK_NOT_HELD")],
     "zklock_member": [("LEFT", "ZKLOCK_NOT_HELD")],
-    "zklock_run": [("ENDED", "ZKLOCK_NOT_HELD")],
     "zklock_call": [("LIVE", "ZKLOCK_PENDING"), ("FETCHED", "ZKLOCK_NOT_HELD"), ("CANCELLED", "ZKLOCK_INTERRUPTED")],
 }
 
 # What is not the result of an acquire.
 OF_OTHER_CALLS = {
-    "zklock_call_client", "zklock_call_member", "zklock_call_run", "zklock_call_versions", "zklock_call_contenders",
+    "zklock_call_member", "zklock_call_versions", "zklock_call_contenders",
 }
 
 # Numbers that are nearly a living handle.
@@ -98,7 +99,7 @@ TEXTS = {
     "staged": ("STAGED", []),
     "target": ("TARGET", ["", "/", ".."]),
     "variable": ("VARIABLE", ["", "ZKLOCK_NOT_SET"]),
-    "why": ("TEXT", []),
+    "failure": ("TEXT", []),
     "command": ("TEXT", ["", "/", "/dev/null", "/there/is/none", "true"]),
     "service": ("TEXT", ["", "a/b"]),
     "host": ("TEXT", ["", "a@B"]),
@@ -162,6 +163,8 @@ class Matrix:
         elif stars == 0:
             if base in self.header.callbacks:
                 return "callback", base
+            if base in self.header.enums:
+                return "enum", base
             if named := re.search(r"(?:one of|sum of) (zklock_\w+)", parameter.doc):
                 if base in ("int32_t", "uint32_t"):
                     return ("flags" if base == "uint32_t" else "enum"), named[1]
@@ -218,7 +221,7 @@ class Matrix:
 
     def add(self, function, what, place, arguments, wanted, text="NULL"):
         """One cell. The documentation must list its outcome."""
-        if function.returns == "zklock_status" and wanted not in function.listed:
+        if function.says_status and wanted not in function.listed:
             raise NotUnderstood(f"{function.name}, {what}: {wanted} is not among what it returns by its comment")
         self.cells.append((function, what, place, arguments, wanted, text))
 
@@ -276,7 +279,7 @@ class Matrix:
             status = OF_CLOSED.get((function.name, parameter.name), closed(function))
             yield "of a closed client", ("CLOSED", kind), status
         for past, status in PASTS.get(base, []):
-            if past == "FETCHED" and function.name in OF_OTHER_CALLS:
+            if past == "FETCHED" and function.name in OF_OTHER_CALLS or OF_CLOSED.get((function.name, parameter.name)) == "ZKLOCK_INVALID_ARGUMENT":
                 status = "ZKLOCK_INVALID_ARGUMENT"
             if GOOD.get((function.name, parameter.name)) != "CLOSED" or past != "LIVE":
                 yield past.lower(), (past, kind), status if status in function.listed else outcome(function)[0]
@@ -307,7 +310,7 @@ class Matrix:
 
     def of_enum(self, function, _parameter, name):
         known = self.header.enums[name]
-        if function.returns == "zklock_status":
+        if function.says_status:
             yield from ((str(number), ("NUMBER", number), "ZKLOCK_OK") for number in known.values())
             yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in none_of(known))
         else:
@@ -368,7 +371,7 @@ class Matrix:
             yield f"one is {wrong.lower()}", ("CLIENTS", wrong), "ZKLOCK_INVALID_HANDLE"
 
     def of_names(self, function, parameter, _):
-        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        yield "NULL", ("NULL_POINTER", 0), "ZKLOCK_INVALID_ARGUMENT"  # There are two clients.
         yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
         for second, wrong in enumerate(("one twice", "one is not UTF-8", "one is NULL"), 1):
             yield wrong, ("NAMES", second), "ZKLOCK_INVALID_ARGUMENT"
@@ -413,7 +416,7 @@ class Matrix:
             yield what, self.array(writes), wanted
 
 
-STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "CONNECTED", "ENTERED", "BEGUN", "WRITTEN", "SHOWN", "FOLLOWED", "WANTED"}
+STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "ENTERED", "BEGUN", "WRITTEN", "SHOWN", "FOLLOWED", "WANTED"}
 
 
 def kind_of(name):
@@ -453,7 +456,7 @@ def is_left_out(function):
 
 def outcome(function):
     """The outcome of a good call: (status, text)."""
-    if function.returns == "zklock_status":
+    if function.says_status:
         return "ZKLOCK_REFUSED" if is_left_out(function) else "ZKLOCK_OK", "NULL"
     if function.returns == "void":
         return "NOTHING", "NULL"
@@ -472,7 +475,7 @@ def closed(function):
 
 def check(function, kinds):
     """Checks the rules that the documentation of every function must follow."""
-    if function.returns != "zklock_status":
+    if not function.says_status:
         if function.returns == "void" and (not function.name.endswith("_free") or kinds != ["handle"]):
             raise NotUnderstood(f"{function.name} returns nothing, but is no _free")
         return outcome(function)
@@ -487,23 +490,22 @@ def check(function, kinds):
 def good_writes():
     """Two writes that leave nothing behind."""
     return [
-        {"kind": 1, "version": -1, "path": '"/misuse"', "data": '"data"', "length": 4, "reserved": "{0, 0}"},
-        {"kind": 3, "version": -1, "path": '"/misuse"', "data": "NULL", "length": 0, "reserved": "{0, 0}"},
+        {"kind": "ZKLOCK_WRITE_CREATE", "version": -1, "path": '"/misuse"', "data": '"data"', "length": 4, "reserved": "{0, 0}"},
+        {"kind": "ZKLOCK_WRITE_DELETE", "version": -1, "path": '"/misuse"', "data": "NULL", "length": 0, "reserved": "{0, 0}"},
     ]
 
 
 def member_variants(header, struct):
     """The wrong values of a member of the first write."""
     for member in header.structs[struct]:
-        named = re.search(r"(?:One|one) of (zklock_\w+)", member.doc)
         bad = "ZKLOCK_INVALID_ARGUMENT"
-        if named and member.type == "int32_t":
-            yield from ((f"kind {n}", {member.name: n}, bad) for n in none_of(header.enums[named[1]]))
+        if member.type in header.enums:
+            yield from ((f"kind {n}", {member.name: f"({member.type}){n}"}, bad) for n in none_of(header.enums[member.type]))
         elif (member.type, member.name) == ("int32_t", "version"):
             # The node does not exist, so it has no version.
             for number in ("INT32_MIN", "-1", "0", "99", "INT32_MAX"):
                 status = "ZKLOCK_INVALID_ARGUMENT" if number == "INT32_MIN" else "ZKLOCK_CONFLICT"
-                yield f"version {number} of no node", {"kind": 2, "version": number}, status
+                yield f"version {number} of no node", {"kind": "ZKLOCK_WRITE_SET", "version": number}, status
         elif (member.type, member.name) == ("const char *", "path"):
             yield "path NULL", {"path": "NULL"}, bad
             for text in [text for text, _ in NOT_UTF8] + TEXTS["path"][1]:

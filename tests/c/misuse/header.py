@@ -35,6 +35,16 @@ class Function:
     listed: set
     """These with the statuses of every function, and of the functions to which the text refers."""
 
+    @property
+    def looks(self):
+        """Whether it returns what it sees of a handle. A status for its failure is then in its message."""
+        return self.returns not in ("void", "zklock_status") and any("zklock_" in found.type for found in self.parameters)
+
+    @property
+    def says_status(self):
+        """Whether a status comes of it."""
+        return self.returns == "zklock_status" or self.looks
+
 
 @dataclass
 class Header:
@@ -195,9 +205,9 @@ def resolve(header, of_every):
     """Adds the statuses of every function, and of the functions to which a list refers."""
     by_name = {found.name: found for found in header.functions}
     for found in header.functions:
-        if found.returns == "zklock_status":
-            found.listed |= of_every
-        for other in re.findall(r"everything that (\w+) returns", found.said):
+        if found.says_status:
+            found.listed |= of_every | {"ZKLOCK_OK"}
+        for other in re.findall(r"zklock_\w+", "".join(re.findall(r"everything that ([\w, ]+) returns?", found.said))):
             if other not in by_name:
                 raise NotUnderstood(f"{found.name} refers to {other}, which is not there")
             found.listed |= by_name[other].own

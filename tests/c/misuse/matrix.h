@@ -21,7 +21,6 @@ typedef enum kind {
     DOUBLE_BARRIER,
     MEMBER,
     ONCE,
-    RUN,
     CALL,
     KINDS
 } kind;
@@ -65,15 +64,13 @@ typedef enum {
     TOLD,      /* an observer that has told what there was */
     GRANTED,   /* an acquire whose hold nobody has taken */
     FETCHED,
-    CONNECTED, /* calls that are done, with what they give */
-    ENTERED,
-    BEGUN,
+    ENTERED, /* calls that are done, with what they give */
+    BEGUN,   /* the hold of a run */
     WRITTEN,
     SHOWN,
     CANCELLED,
     RELEASED,
     LEFT, /* a member */
-    ENDED, /* a run */
     CLOSED, /* of a client that is closed */
     FREED,
     REPLACED,    /* freed, and its place is taken */

@@ -115,7 +115,7 @@ static void judge(run *run, int64_t wanted) {
     }
     if (cell->text && strcmp(cell->text, run->answer.text)) WRONG(cell, "'%s', not '%s'", run->answer.text, cell->text);
     int is_good = !function->says_status || run->answer.status == ZKLOCK_OK;
-    if (!is_good && !strstr(run->sentence, function->name)) WRONG(cell, "no sentence of it: %s", run->sentence);
+    if (!is_good && run->answer.status != ZKLOCK_PENDING && !strstr(run->sentence, function->name)) WRONG(cell, "no sentence of it: %s", run->sentence);
     for (size_t at = 0; at < function->outputs_count; at++) {
         const output *output = &function->outputs[at];
         const unsigned char *block = run->blocks[output->at];

@@ -88,12 +88,11 @@ static void free_one(handles *handles, int which) {
 
 static zklock_status use_one(handles *handles, int which) {
     zklock_stats stats;
-    const char *path;
     int descriptor;
     switch (which) {
     case CLIENT: return zklock_client_stats(handles->client, &stats);
-    case LOCK: return zklock_lock_path(handles->lock, &path);
-    case HOLD: return zklock_hold_path(handles->hold, &path);
+    case LOCK: return LOOKED(zklock_lock_path(handles->lock));
+    case HOLD: return LOOKED(zklock_hold_path(handles->hold));
     case CALL: return zklock_call_fd(handles->call, &descriptor);
     default: return zklock_options_set_connect_timeout(handles->options, 1000);
     }

@@ -102,7 +102,7 @@ TEST(the_latest_counts) {
     EVENTUALLY(lines(&first, ZKLOCK_LOG_INFO, ZKLOCK_LOG_INFO) >= 2);
     /* An invalid level changes nothing. */
     IS(zklock_set_log(6, NULL, NULL), ZKLOCK_INVALID_ARGUMENT);
-    SAYS("one of zklock_log_level");
+    SAYS("no zklock_log_level with the number 6");
     makes_news();
     EVENTUALLY(losses(&first) == 2);
     CHECK(losses(&second) == 1);

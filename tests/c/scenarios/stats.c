@@ -40,8 +40,8 @@ TEST(what_does_not_fit_is_left_out_and_its_length_is_told) {
     /* The same holds for a text. */
     char start[8] = "xxxxxxx";
     size_t whole;
-    OK(zklock_client_prometheus(client, NULL, 0, &whole));
-    OK(zklock_client_prometheus(client, start, 6, &length));
+    OK(zklock_prometheus(&client, NULL, 1, NULL, 0, &whole));
+    OK(zklock_prometheus(&client, NULL, 1, start, 6, &length));
     CHECK(whole > 1000 && length == whole && !strcmp(start, "# HELPx"));
     free_all(NULL, lock, client);
 }

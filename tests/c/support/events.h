@@ -38,7 +38,6 @@ static inline void is_quiet(zklock_client *client, int64_t milliseconds) {
     zklock_event event = {.kind = (zklock_event_kind)-7};
     CHECK(!readable(descriptor_of(client), milliseconds));
     IS(zklock_client_next_event(client, &event), ZKLOCK_PENDING);
-    SAYS("descriptor");
     CHECK((int)event.kind == -7);
 }
 

@@ -261,6 +261,21 @@ zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t lim
     return lock;
 }
 
+void forget_error(void) { (void)!zklock_hold_ensure(NULL, 0); }
+
+zklock_status looked(const char *call) {
+    static const struct {
+        const char *said;
+        zklock_status status;
+    } known[] = {{" is NULL: ", ZKLOCK_INVALID_ARGUMENT}, {" was forked", ZKLOCK_FORKED}, {" panicked ", ZKLOCK_INTERNAL}};
+    const char *said = zklock_last_error();
+    if (strncmp(said, call, strcspn(call, "("))) return ZKLOCK_OK;
+    for (size_t at = 0; at < sizeof known / sizeof *known; at++) {
+        if (strstr(said, known[at].said)) return known[at].status;
+    }
+    return ZKLOCK_INVALID_HANDLE;
+}
+
 zklock_hold *acquire(zklock_lock *lock, int64_t timeout) {
     zklock_hold *hold;
     OK(zklock_acquire(lock, timeout, &hold));
@@ -268,9 +283,8 @@ zklock_hold *acquire(zklock_lock *lock, int64_t timeout) {
 }
 
 int64_t valid_for(const zklock_hold *hold) {
-    int64_t milliseconds;
-    OK(zklock_hold_valid_for(hold, &milliseconds));
-    return milliseconds;
+    LOOKS(zklock_hold_valid_for(hold));
+    return zklock_hold_valid_for(hold);
 }
 
 void becomes_valid(const zklock_hold *hold) {
@@ -279,15 +293,13 @@ void becomes_valid(const zklock_hold *hold) {
 }
 
 uint64_t token_of(const zklock_hold *hold) {
-    uint64_t token;
-    OK(zklock_hold_token(hold, &token));
-    return token;
+    LOOKS(zklock_hold_token(hold));
+    return zklock_hold_token(hold);
 }
 
 const char *node_of(const zklock_hold *hold) {
-    const char *node;
-    OK(zklock_hold_node(hold, &node));
-    return node;
+    LOOKS(zklock_hold_node(hold));
+    return zklock_hold_node(hold);
 }
 
 void give_back(zklock_hold *hold) {
@@ -305,9 +317,8 @@ int can_be_had(zklock_lock *lock) {
 }
 
 zklock_state state_of(const zklock_hold *hold) {
-    zklock_state state;
-    OK(zklock_hold_state(hold, &state, NULL));
-    return state;
+    LOOKS(zklock_hold_state(hold, NULL));
+    return zklock_hold_state(hold, NULL);
 }
 
 zklock_stats stats_of(const zklock_client *client) {

@@ -61,6 +61,11 @@ int run_tests(const char *start, int words_count, char **words);
 
 /* A call that must work. */
 #define OK(call) IS(call, ZKLOCK_OK)
+/* Calls a function that returns what it sees. The message tells what is wrong, and looked() the status that it stands for. */
+#define LOOKED(call) (forget_error(), (void)!(call), looked(#call))
+#define LOOKS(call) IS(LOOKED(call), ZKLOCK_OK)
+void forget_error(void);
+zklock_status looked(const char *call);
 
 /* A call that must return this status. */
 #define IS(call, status) check_status(__FILE__, __LINE__, #call, (call), (status))
