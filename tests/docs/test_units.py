@@ -20,7 +20,7 @@ from page import ADDRESS, ROOT, blocks, changed
 UNITS = blocks("docs/recipes.md", "ini")["systemd"]
 PACKAGED = ROOT / "packaging/zklock@.service"
 ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
-BUSY, NOT_FOUND, WRONG_ARGUMENTS, NOT_EXECUTABLE = 120, 127, 64, 126
+NOT_FOUND, WRONG_ARGUMENTS, NOT_EXECUTABLE = 127, 64, 126
 
 # The program of a unit. It ends on an order, or with SIGTERM, and reports SIGHUP.
 JOB = """#!/usr/bin/env python3
@@ -88,31 +88,9 @@ def test_systemd_takes_the_units(tmp_path: pathlib.Path) -> None:
 
     assert told() == []
     # A problem would be reported.
-    with (tmp_path / "report.service").open("a") as service:
+    with (tmp_path / "scheduler.service").open("a") as service:
         service.write("SuccessExitStatuses=120\n")
     assert any("SuccessExitStatuses" in line for line in told())
-
-
-def test_timer_makes_the_report_on_one_host(start: Start, hosts: Hosts) -> None:
-    quick = ("--at-least 5m", "--at-least 100ms")
-    first = start("report.service", quick)
-    hosts.await_work(1)
-    second = start("report.service", quick)
-    assert second.end() == BUSY, second.log()
-    assert BUSY in codes("report.service", "SuccessExitStatus")
-    hosts.let_go()
-    assert first.end() == 0, first.log()
-    assert len(hosts.begun()) == 1
-
-
-def test_timer_of_a_late_clock_finds_the_lock_taken(start: Start, hosts: Hosts) -> None:
-    hosts.let_go()
-    first = start("report.service")
-    hosts.await_work(1)
-    # The report is done by now, or soon. The lock is kept for minutes.
-    assert start("report.service").end() == BUSY
-    assert first.process.poll() is None
-    assert len(hosts.begun()) == 1
 
 
 def test_service_runs_on_one_host(start: Start, hosts: Hosts, ground: Ground, chroot: str) -> None:
