@@ -39,7 +39,7 @@ pub(crate) const KEEPER: &str = "__keeper";
 /// token), ZKLOCK_LOCK (the lock's path) and ZKLOCK_NODE (the node of the hold), for sh, bash, dash and zsh. Without the
 /// lock, the output fails with the exit code.
 ///
-/// A process in the background, the keeper, holds the lock. It releases the lock when the shell has ended, whatever the cause.
+/// A process in the background, the guardian, holds the lock. It releases the lock when the shell has ended, whatever the cause.
 /// Processes that the shell leaves running go on without the lock. If the lock is lost, `zklock held` and `zklock release` fail
 /// with code 122, and the shell gets the signal of --on-lost-signal.
 #[derive(Args, Debug)]

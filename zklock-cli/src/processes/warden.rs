@@ -51,7 +51,7 @@ pub(crate) fn main(command: &[OsString]) -> ExitCode {
     match keep(command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say!("the job's warden failed: {error}");
+            say!("the command's guardian failed: {error}");
             ExitCode::FAILURE
         }
     }
