@@ -69,11 +69,11 @@
  * - No server grants less than half of the session timeout that another one granted.
  *
  * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
- * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release.
- * zklock_options_set_told_within and zklock_options_set_heartbeat can make that time longer.
+ * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release. The options told-within
+ * and heartbeat of a client can make that time longer.
  *
  * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
- * wants a lock, it can stay with the client that held it last (zklock_lock_options_set_linger). That
+ * wants a lock, it can stay with the client that held it last (the option linger of a lock). That
  * client then acquires it again without a request.
  *
  * No lock can keep your process from being paused right after it checks its hold. If that matters,
@@ -183,7 +183,7 @@
  *
  * Any thread may call any function at any time with any handle, even one that another thread is using
  * or freeing. Any thread may release a hold, so one thread can acquire a lock for another. Only a
- * hold of a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
+ * hold of a reentrant lock belongs to the thread that acquired it.
  *
  * The library starts one thread on the first call that connects a client or asks for its events, and a
  * second one for the first callback. If hosts are given by name, the resolver needs another one. A

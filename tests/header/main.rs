@@ -6,6 +6,8 @@ mod tasks;
 
 use cbindgen::{Config, DocumentationLength, DocumentationStyle, Language};
 use std::path::{Path, PathBuf};
+use zklock_core::face::Named;
+use zklock_core::{ClientOptions, LockSpec};
 
 /// The chapters at the top.
 const CHAPTERS: &str = include_str!("chapters.h");
@@ -56,7 +58,20 @@ fn generated() -> String {
     }
     let header = format!("{types}{WIDTH}{EXTERN}{}", tasks::in_order(functions));
     let parts = ["@MAJOR@", "@MINOR@", "@PATCH@"].into_iter().zip(version.split('.'));
-    parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part))
+    let header =
+        parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part));
+    let header = header.replace(" * @CLIENT_OPTIONS@\n", &listed(ClientOptions::NAMED));
+    header.replace(" * @LOCK_OPTIONS@\n", &listed(LockSpec::NAMED))
+}
+
+/// A list of all options with names.
+fn listed<T>(options: &[Named<T>]) -> String {
+    let items = options.iter().map(|option| {
+        let default = Some(option.default).filter(|default| !default.is_empty());
+        let default = default.map(|default| format!(" Default: {default}.")).unwrap_or_default();
+        tasks::item(&format!("{} ({}): {}.{default}", option.name, option.value.word(), option.about))
+    });
+    items.collect()
 }
 
 /// A copy of the sources without the macros around enums and functions, which cbindgen does not expand, and the names of

@@ -32,20 +32,24 @@ pub(crate) fn index() -> String {
                 write!(index, "{gap} * {chapter}\n *\n").unwrap();
             }
             Entry::Task(task, functions) => {
-                let mut line = format!(" * - To {task}, see");
-                for (at, function) in functions.iter().enumerate() {
-                    let end = if at + 1 == functions.len() { "." } else { "," };
-                    if line.len() + function.len() + end.len() + 1 > WIDTH {
-                        writeln!(index, "{line}").unwrap();
-                        " *  ".clone_into(&mut line);
-                    }
-                    write!(line, " {function}{end}").unwrap();
-                }
-                writeln!(index, "{line}").unwrap();
+                index += &item(&format!("To {task}, see {}.", functions.join(", ")));
             }
         }
     }
     index.trim_end().to_owned()
+}
+
+/// The item of a list, as lines of a comment.
+pub(crate) fn item(text: &str) -> String {
+    let (mut item, mut line) = (String::new(), " * -".to_owned());
+    for word in text.split(' ') {
+        if line.len() + word.len() + 1 > WIDTH {
+            writeln!(item, "{line}").unwrap();
+            " *  ".clone_into(&mut line);
+        }
+        write!(line, " {word}").unwrap();
+    }
+    item + &line + "\n"
 }
 
 /// The same functions, chapter by chapter.

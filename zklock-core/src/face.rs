@@ -4,6 +4,7 @@
 pub use crate::base::duration::parse_duration;
 pub use crate::base::message::Message;
 pub use crate::base::sockets::above_streams;
+pub use crate::connect::named::{Named, Value, unknown};
 pub use crate::connect::options::hosts_from_env;
 pub use crate::machine::{lease::longest, times};
 pub use crate::session::guardian::command as guardian_command;

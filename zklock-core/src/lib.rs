@@ -166,7 +166,7 @@
 //            ensemble                                   the narrow trait in front of the client library
 // connect    options                                    how and where to connect, checked
 //            tls credentials access
-//            kerberos path level
+//            named kerberos path level
 // threads    fork_safe log watch                        the I/O thread, and how other threads wait for it
 //            call
 //            started wait
@@ -217,8 +217,7 @@ pub use self::{
     client::once_spec::{AfterFailure, OnceSpec},
     client::record::{Record, RunOutcome},
     client::run::{Begun, Run, RunEntry},
-    client::semaphore::check_permits,
-    client::spec::{LockSpec, check_figures, check_local_turns},
+    client::spec::{LockSpec, check_figures},
     connect::access::{Access, AccessEntry, AccessList, Rights},
     connect::credentials::Credentials,
     connect::options::ClientOptions,
@@ -240,9 +239,11 @@ pub use self::{
     threads::watch::Watch,
     zookeeper::ensemble::NodeData,
 };
+#[doc(hidden)]
+pub use zklock_machine::claim::Watching;
 #[doc(inline)]
 pub use zklock_machine::{
-    claim::{Foreign, Watching},
+    claim::Foreign,
     layout::InvalidPattern,
     name::{Dialect, Role},
     status::LossReason,

@@ -263,9 +263,8 @@ export! {
     /// the largest it has seen, and accept an equal one.
     ///
     /// Grants that follow one another on one node have the same token. These are nested holds of a lock
-    /// made with ZKLOCK_REENTRANT, and grants that a client takes over because of
-    /// zklock_lock_options_set_linger or zklock_lock_options_set_local_turns. All other grants that
-    /// exclude each other have different tokens.
+    /// that is reentrant, and grants that a client takes over because of the option linger or
+    /// local-turns. All other grants that exclude each other have different tokens.
     ///
     /// Among grants that can be held at the same time, the order of tokens means nothing: the later of
     /// two readers with no writer between them may have the smaller token, and so may the later of two

@@ -16,7 +16,7 @@ export! {
     /// lock, this sends no request. The first acquire creates the node.
     ///
     /// A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
-    /// other libraries: see zklock_dialect.
+    /// other libraries: see the option dialect in zklock_lock_options_set.
     ///
     /// @param client the client. You may free it before the lock.
     /// @param path such as "/locks/report".
@@ -40,7 +40,7 @@ export! {
     /// locks.
     ///
     /// To downgrade, a thread that holds the write side may acquire the read side, and then release the
-    /// write side. This needs a write side made with ZKLOCK_REENTRANT; the read side may be reentrant
+    /// write side. This needs a write side with the option reentrant; the read side may be reentrant
     /// or not. If the write side is not reentrant, the thread waits until the write side is released,
     /// like any other thread: see zklock_rwlock_write_new.
     ///
@@ -66,7 +66,7 @@ export! {
     /// released, by any thread. If no other thread can release it, because its lock is reentrant, the
     /// acquire returns ZKLOCK_DEADLOCK.
     ///
-    /// If a thread holds the write side of a lock made with ZKLOCK_REENTRANT, it gets the read side at
+    /// If a thread holds the write side of a reentrant lock, it gets the read side at
     /// once, because no other thread can release that write side. A write side that is not reentrant
     /// may have been handed to another thread, which is still writing. So the thread that acquired it
     /// must wait for its release before it can read, or gets ZKLOCK_TIMEOUT. The log has a warning
@@ -148,9 +148,8 @@ export! {
         at_path(client, path, options, lock, |path| LockSpec::semaphore(path, limit))?;
     }
 
-    /// Writes a number of permits to the node that semaphores name with
-    /// zklock_lock_options_set_limit_at. Creates the node if it does not exist. It waits for the
-    /// servers' answer.
+    /// Writes a number of permits to the node that semaphores name with the option limit-at. Creates
+    /// the node if it does not exist. It waits for the servers' answer.
     ///
     /// Permits that are held stay held, even if the new limit is lower.
     ///

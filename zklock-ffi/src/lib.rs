@@ -9,7 +9,7 @@
 //    kinds barrier double_barrier  one C noun a file: what is exported
 //    event once
 //    contenders observer stats fence
-//    client lock credentials tls
+//    client lock
 //    options lock_options guarded hold_wanted
 //    hold
 //    started log last_error version record
@@ -37,7 +37,6 @@ pub mod client;
 mod connection;
 pub mod contenders;
 mod convert;
-pub mod credentials;
 pub mod double_barrier;
 pub mod event;
 pub mod events;
@@ -64,5 +63,4 @@ pub mod record;
 pub mod started;
 pub mod stats;
 pub mod status;
-pub mod tls;
 pub mod version;

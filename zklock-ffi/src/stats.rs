@@ -50,7 +50,7 @@ pub struct zklock_stats {
     pub reserved: [u64; 4],
 }
 
-/// The figures of the locks with one name in a client: see zklock_lock_options_set_figures.
+/// The figures of the locks with one name in a client: see the option figures in zklock_lock_options_set.
 /// zklock_client_lock_stats fills all members. The struct never grows.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
@@ -136,7 +136,7 @@ export! {
     ///     if (report.oldest_hold > 3600000) puts("somebody has been writing the report for an hour");
     ///
     /// @param client the client.
-    /// @param name the name that was given to zklock_lock_options_set_figures.
+    /// @param name the lock's option figures: 1 to 128 bytes, without control characters.
     /// @param[out] stats the figures, all 0 if the client has made no lock with this name.
     /// @return ZKLOCK_OK.
     pub fn zklock_client_lock_stats(

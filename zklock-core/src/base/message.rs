@@ -21,10 +21,11 @@ pub struct Message {
     values: Vec<(String, Vec<u8>)>,
 }
 
-/// A value, or the file that has it.
+/// A value, or the file or the environment variable that has it.
 pub(crate) enum Given<'a> {
     Text(&'a str),
     File(&'a Path),
+    Variable(&'a str),
 }
 
 impl Message {

@@ -23,7 +23,7 @@ type Wanted = (Vec<Claim>, Passing);
 impl CoreClient {
     /// Makes a client that opens its first session when that is needed, in this runtime.
     pub(crate) fn unopened(options: ClientOptions, io: Io) -> Result<Self, Error> {
-        options.check()?;
+        let options = options.checked()?;
         let counters = Arc::default();
         let handle = Handle::new(Pool::new(options, io, Arc::clone(&counters)), counters);
         Ok(Self { handle, registry: Mutex::default() })

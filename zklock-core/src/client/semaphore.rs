@@ -69,14 +69,8 @@ pub(crate) fn check_fits(permits: &Permits, client: &ClientOptions) -> Result<()
     Err(invalid(path, &problem))
 }
 
-/// Checks whether so many permits can be acquired at once. It is hidden, because only the C layer checks each option by
-/// itself: in Rust, [`LockSpec::check`](crate::LockSpec::check) checks them all.
-///
-/// # Errors
-///
-/// [`ErrorKind::InvalidInput`] if not. The message says how many can.
-#[doc(hidden)]
-pub fn check_permits(permits: u32) -> Result<(), Error> {
+/// Checks whether so many permits can be acquired at once.
+pub(crate) fn check_permits(permits: u32) -> Result<(), Error> {
     if (1..=PERMITS_AT_MOST).contains(&permits) {
         return Ok(());
     }

@@ -4,7 +4,9 @@
 //! described and checked here.
 
 use crate::base::error::{Error, ErrorKind};
+use crate::client::semaphore::check_permits;
 use crate::client::{all, any, semaphore};
+use crate::connect::named::{self, Named, Value, count, duration, invalid, named, yes_or_no};
 use crate::connect::options::ClientOptions;
 use crate::connect::path::{check_lock_path, check_path};
 use crate::machine::claim::{Claim, Foreign, Watching};
@@ -46,6 +48,39 @@ pub struct LockSpec {
     limit_at: Option<String>,
     figures: Option<Arc<str>>,
 }
+
+/// The options of a lock, by name.
+#[rustfmt::skip]
+const NAMED: &[Named<LockSpec>] = &[
+    named("reentrant", Value::YesNo, "no",
+        "Whether a thread that holds the lock may acquire it again. Only that thread may then release its holds. Not for semaphores",
+        |spec, text| Ok(spec.reentrant(yes_or_no(text)?))),
+    named("dialect", Value::Text("DIALECT"), "curator",
+        "The library that the lock shares its queue with: curator (also go-zookeeper), kazoo for mutexes and read/write locks, writelock \
+         for mutexes; or the pattern of a home-made lock, such as {name}_lock_{sequence}",
+        |spec, text| Ok(spec.dialect(text.parse()?))),
+    named("foreign", Value::Text("refuse|ignore-unknown"), "refuse",
+        "Whether an acquire fails if a contender cannot see ours, or ignores one of a home-made lock and waits for one of a known library. \
+         Both may then hold the lock, unless that contender has nothing to do with it or does see ours",
+        |spec, text| match text {
+            "refuse" => Ok(spec.foreign(Foreign::Refuse)),
+            "ignore-unknown" => Ok(spec.foreign(Foreign::IgnoreUnknown)),
+            _ => Err(invalid("it is refuse or ignore-unknown")),
+        }),
+    named("permits", Value::Count, "1", "How many permits of a semaphore to acquire at once, up to 256",
+        |spec, text| count(text).and_then(|permits| check_permits(permits).map(|()| spec.permits(permits)))),
+    named("limit-at", Value::Text("PATH"), "", "The node that stores a semaphore's number of permits, in the format of Curator's SharedCount",
+        |spec, text| check_lock_path(text).map(|()| spec.limit_at(text))),
+    named("linger", Value::Duration, "0s",
+        "How long the lock's node stays after a release while no other client wants the lock, so that this client acquires it again \
+         without a request. For mutexes and read/write locks",
+        |spec, text| Ok(spec.linger(duration(text)?))),
+    named("local-turns", Value::Count, "1",
+        "How many holders of this client may follow one another on one node while other clients wait. For mutexes and read/write locks",
+        |spec, text| count(text).and_then(|turns| check_local_turns(turns).map(|()| spec.local_turns(turns)))),
+    named("figures", Value::Text("NAME"), "", "A name under which the client counts the lock separately, up to 128 bytes",
+        |spec, text| check_figures(text).map(|()| spec.figures(text))),
+];
 
 /// The kinds of lock, and the recipes of other libraries with which each shares its queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -348,6 +383,38 @@ impl LockSpec {
         Ok(Self::new(path, Kind::Any(members)))
     }
 
+    /// All options that have names, for [`set`](Self::set).
+    #[doc(hidden)]
+    pub const NAMED: &'static [Named<Self>] = NAMED;
+
+    /// Sets an option by its name, as C and C++ name it. A duration is written as `10s`, a choice as `yes` or `no`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there is no such option, or it cannot have this value. The message names the nearest
+    /// option, or the values that are possible. Whether this kind of lock has the option, [`check`](Self::check) says.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::LockSpec;
+    ///
+    /// let spec = LockSpec::mutex("/locks/report")?.set("linger", "10s")?.set("dialect", "kazoo")?;
+    /// let error = spec.set("lingers", "10s").unwrap_err();
+    /// assert!(error.to_string().ends_with("did you mean linger?"));
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    pub fn set(self, name: &str, value: &str) -> Result<Self, Error> {
+        named::set(NAMED, self, name, value)
+    }
+
+    /// Returns the same lock with the options of another. It is hidden, because only in C they are set before there is a lock.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_options_of(self, other: &Self) -> Self {
+        Self { path: self.path, kind: self.kind, ..other.clone() }
+    }
+
     /// Returns the error for a choice of locks that do not all belong to the client that makes it.
     pub(crate) fn choice_of_another_client(specs: &[Self]) -> Error {
         let paths: Vec<_> = specs.iter().map(Self::path).collect();
@@ -432,20 +499,9 @@ impl LockSpec {
         self
     }
 
-    /// Sets what to watch while others are ahead. Default: only the one node that matters. It has no effect on an exclusive
-    /// lock, which has no queue.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use zklock_core::{LockSpec, Watching};
-    ///
-    /// # fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// // For a comparison: every release wakes all waiters.
-    /// let herd = client.lock(&LockSpec::mutex("/locks/report")?.watching(Watching::Children))?;
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// Sets what to watch while others are ahead. It is hidden, because only comparisons watch anything but the one node that
+    /// matters.
+    #[doc(hidden)]
     #[must_use]
     pub fn watching(mut self, watching: Watching) -> Self {
         self.watching = watching;
@@ -809,14 +865,7 @@ impl LockSpec {
     }
 }
 
-/// Checks a value for [`LockSpec::local_turns`]. It is hidden, because only the C layer checks each option by itself: in Rust,
-/// [`LockSpec::check`] checks them all.
-///
-/// # Errors
-///
-/// [`ErrorKind::InvalidInput`] if it is 0.
-#[doc(hidden)]
-pub fn check_local_turns(turns: u32) -> Result<(), Error> {
+fn check_local_turns(turns: u32) -> Result<(), Error> {
     if turns == 0 {
         let message = "local_turns is 0: give 1 or more, because the holder itself has one turn";
         return Err(Error::new(ErrorKind::InvalidInput, message));
@@ -824,8 +873,7 @@ pub fn check_local_turns(turns: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks a name for [`LockSpec::figures`]. It is hidden, because only the C layer checks each option by itself: in Rust,
-/// [`LockSpec::check`] checks them all.
+/// Checks a name for [`LockSpec::figures`]. It is hidden, because only the C layer asks by such a name.
 ///
 /// # Errors
 ///
@@ -935,6 +983,28 @@ mod tests {
             let refused = refusals(|spec| spec.figures(bad));
             assert_eq!(refused.iter().filter(|refusal| refusal.contains(why)).count(), 8, "{refused:?}");
         }
+    }
+
+    #[test]
+    fn every_name_sets_its_option_and_a_wrong_value_is_told_what_is_right() {
+        let mutex = || LockSpec::mutex("/a").unwrap();
+        for (name, good, wrong, right) in [
+            ("reentrant", "yes", "often", "neither yes nor no"),
+            ("dialect", "kazoo", "curators", "use curator, kazoo, writelock, or a pattern"),
+            ("dialect", "{name}_lock_{sequence}", "{name}_lock_", "has no {sequence}"),
+            ("foreign", "ignore-unknown", "ignore", "it is refuse or ignore-unknown"),
+            ("permits", "2", "257", "ask for 1 to 256"),
+            ("permits", "3", "-1", "is not a count"),
+            ("limit-at", "/limits/a", "limits/a", "a path begins with /"),
+            ("linger", "10s", "ten", "is not a duration"),
+            ("local-turns", "64", "0", "give 1 or more"),
+            ("figures", "report", "", "is empty"),
+        ] {
+            assert_ne!(mutex().set(name, good).unwrap(), mutex(), "{name}");
+            let refused = mutex().set(name, wrong).unwrap_err().to_string();
+            assert!(refused.starts_with(&format!("{name}: ")) && refused.contains(right), "{refused}");
+        }
+        assert!(mutex().set("limit", "/a").unwrap_err().to_string().contains("there are reentrant, dialect"));
     }
 
     #[test]

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// More than any file of credentials needs.
 const LONGEST_FILE: u64 = 64 * 1024;
-/// The keys with which credentials are passed on.
-const DIGEST: &str = "digest";
+/// The options that log in.
+const DIGEST: &str = "auth";
 const SASL: &str = "sasl";
 const KERBEROS: &str = "kerberos";
 
@@ -289,8 +289,8 @@ impl Credentials {
         }
     }
 
-    /// Makes the credentials that another process has passed on.
-    pub(crate) fn passed_on(key: &str, given: &Given<'_>) -> Result<Self, Error> {
+    /// Makes credentials of an option, or of what another process has passed on.
+    pub(crate) fn take(key: &str, given: &Given<'_>) -> Result<Self, Error> {
         let scheme = match key {
             DIGEST => Scheme::Digest,
             SASL => Scheme::Sasl,
@@ -300,6 +300,7 @@ impl Credentials {
         match given {
             Given::File(file) => Self::of_file(scheme, file),
             Given::Text(text) => Self::given(scheme, Login::parse(scheme, text)),
+            Given::Variable(variable) => Self::of_env(scheme, variable),
         }
     }
 

@@ -44,7 +44,12 @@ pub(crate) fn refuses_in_silence(answer: &str) -> bool {
 }
 
 fn version(answer: &str) -> Option<(u32, u32)> {
-    let mut numbers = answer.strip_prefix(GREETING)?.split('.').map(str::parse);
+    parse(answer.strip_prefix(GREETING)?)
+}
+
+/// Parses `3.4`, or `3.4.14`.
+pub(crate) fn parse(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split('.').map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 

@@ -3,6 +3,7 @@ pub(crate) mod credentials;
 #[cfg(feature = "kerberos")]
 pub(crate) mod kerberos;
 pub(crate) mod level;
+pub(crate) mod named;
 pub(crate) mod options;
 pub(crate) mod path;
 #[cfg(feature = "tls")]

@@ -4,24 +4,24 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::message::{Given, Message};
 use crate::connect::access::Access;
 use crate::connect::credentials::Credentials;
-use crate::connect::level::ServerLevel;
+use crate::connect::level::{self, ServerLevel};
+use crate::connect::named::{self, Named, Value, duration, invalid, named, yes_or_no};
 use crate::connect::path::{Hosts, check_path};
 #[cfg(feature = "tls")]
-use crate::connect::tls::{PassedOn, Tls};
+use crate::connect::tls::{Parts, Tls};
 use crate::machine::times;
+use std::path::Path;
 use std::time::Duration;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const TRY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The protocol has 32 bits for milliseconds.
 const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
 /// With less, the heartbeat would come every few milliseconds.
 pub(crate) const SHORTEST_SESSION_TIMEOUT: Duration = Duration::from_millis(100);
 const LONGEST_IDENTITY: usize = 1024;
-/// The keys with which the options are passed on. All that follow the hosts are ours.
-const WITHIN: &str = "within";
+/// The key after which a message has options.
 const HOSTS: &str = "hosts";
-const VERSION: &str = "version";
+const CONNECT_TIMEOUT: &str = "connect-timeout";
+const SERVER_VERSION: &str = "server-version";
 
 /// How a [`Client`](crate::Client) connects.
 ///
@@ -58,7 +58,82 @@ pub struct ClientOptions {
     pub(crate) server_level: Option<ServerLevel>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Tls>,
+    /// What was set by name, until all of it is known.
+    #[cfg(feature = "tls")]
+    parts: Parts,
 }
+
+/// The options of a client, by name.
+#[rustfmt::skip]
+const NAMED: &[Named<ClientOptions>] = &[
+    named("session-timeout", Value::Duration, "10s",
+        "The session timeout to ask for, 100 ms to 24 days: after a crash of its holder, a lock is free when this time is over",
+        |options, text| options.session_timeout(duration(text)?)),
+    named(CONNECT_TIMEOUT, Value::Duration, "10s", "How long connecting, and queries such as those for contenders, try to reach a server",
+        |options, text| match duration(text)? {
+            Duration::ZERO => Err(invalid(NO_TIME_TO_CONNECT)),
+            timeout => Ok(options.connect_timeout(timeout)),
+        }),
+    named("try-timeout", Value::Duration, "1s", "How long a call that tries once waits for the servers' answer",
+        |options, text| options.try_timeout(duration(text)?)),
+    named("told-within", Value::Duration, "a tenth of the session timeout",
+        "How soon to learn of a loss that no server reports: with more, the client writes less often. At most a third of the session \
+         timeout, and a fifth for the command",
+        |options, text| Ok(options.told_within(duration(text)?))),
+    named("heartbeat", Value::YesNo, "yes",
+        "Whether the servers are asked to confirm what is held. Otherwise nothing proves a hold from half a session timeout after its \
+         grant on, and its loss may be reported late",
+        |options, text| Ok(options.heartbeat(yes_or_no(text)?))),
+    named("chroot", Value::Text("PATH"), "", "The node below which all paths are, in place of one that follows the hosts",
+        |options, text| options.chroot(text)),
+    named("create-chroot", Value::YesNo, "no", "Whether the chroot, and the nodes above it, are created if they are missing",
+        |options, text| Ok(options.create_chroot(yes_or_no(text)?))),
+    named("identity", Value::Text("NAME"), "host/pid", "The name under which others see the holder, up to 1024 bytes",
+        |options, text| options.identity(text)),
+    named(SERVER_VERSION, Value::Text("VERSION"), "the servers are asked",
+        "The version of the servers, such as 3.4; during an upgrade, the oldest",
+        |options, text| {
+            let unknown = || invalid(&format!("{text:?} is not a version: write it as 3.4"));
+            let (major, minor) = level::parse(text).ok_or_else(unknown)?;
+            options.server_version(major, minor)
+        }),
+    named("auth", Value::Secret("USER:PASSWORD"), "", "A user to log in as, by the scheme digest. Each further one is added",
+        |options, text| options.take("auth", &Given::Text(text))),
+    named("auth-file", Value::File, "", "A file with USER:PASSWORD on each line, for the scheme digest, which is read again for each connection",
+        |options, text| options.take("auth", &Given::File(Path::new(text)))),
+    named("auth-env", Value::Text("VARIABLE"), "", "The environment variable with USER:PASSWORD, for the scheme digest",
+        |options, text| options.take("auth", &Given::Variable(text))),
+    named("sasl", Value::Secret("USER:PASSWORD"), "", "The user to log in as by SASL, with the mechanism DIGEST-MD5: one at most",
+        |options, text| options.take("sasl", &Given::Text(text))),
+    named("sasl-file", Value::File, "", "A file with USER:PASSWORD, for SASL, which is read again for each connection",
+        |options, text| options.take("sasl", &Given::File(Path::new(text)))),
+    named("sasl-env", Value::Text("VARIABLE"), "", "The environment variable with USER:PASSWORD, for SASL",
+        |options, text| options.take("sasl", &Given::Variable(text))),
+    named("kerberos", Value::Text("SERVICE[/HOST]"), "",
+        "Log in with the Kerberos ticket of this process, to servers of this principal, such as zookeeper. The host is otherwise the one that is \
+         connected to",
+        |options, text| options.take("kerberos", &Given::Text(text))),
+    named("access", Value::Text("ACCESS"), "open",
+        "Who may use the nodes that are created: open, creator-all, read-open, or a list such as sasl:billing:cdrwa,world:anyone:r",
+        |options, text| Ok(options.access(text.parse()?))),
+    named("tls", Value::YesNo, "no", "Connect with TLS, and trust the authorities that the system trusts",
+        |options, text| {
+            let trusted = if yes_or_no(text)? { "yes" } else { "" };
+            options.take("system", &Given::Text(trusted))
+        }),
+    named("ca", Value::File, "", "Connect with TLS, and trust the authorities in this PEM file. All files of TLS are read again for each connection",
+        |options, text| options.take("ca", &Given::File(Path::new(text)))),
+    named("cert", Value::File, "", "The client's certificate, a PEM file", |options, text| options.take("cert", &Given::File(Path::new(text)))),
+    named("key", Value::File, "", "The certificate's key, a PEM file", |options, text| options.take("key", &Given::File(Path::new(text)))),
+    named("pass-phrase", Value::Secret("TEXT"), "", "The pass phrase of the key", |options, text| options.take("pass-phrase", &Given::Text(text))),
+    named("pass-phrase-file", Value::File, "", "A file with the pass phrase of the key on its first line",
+        |options, text| options.take("pass-phrase", &Given::File(Path::new(text)))),
+    named("pass-phrase-env", Value::Text("VARIABLE"), "", "The environment variable with the pass phrase of the key",
+        |options, text| options.take("pass-phrase", &Given::Variable(text))),
+];
+
+const NO_TIME_TO_CONNECT: &str =
+    "a connect timeout of zero leaves no time to connect: choose one such as 10 s";
 
 impl ClientOptions {
     /// The session timeout that is asked for by default.
@@ -93,8 +168,8 @@ impl ClientOptions {
             hosts: Hosts::parse(hosts)?,
             chroot: None,
             session_timeout: Self::DEFAULT_SESSION_TIMEOUT,
-            connect_timeout: CONNECT_TIMEOUT,
-            try_timeout: TRY_TIMEOUT,
+            connect_timeout: Duration::from_secs(10),
+            try_timeout: Duration::from_secs(1),
             identity: None,
             credentials: Vec::new(),
             access: Access::default(),
@@ -104,6 +179,8 @@ impl ClientOptions {
             server_level: None,
             #[cfg(feature = "tls")]
             tls: None,
+            #[cfg(feature = "tls")]
+            parts: Parts::default(),
         })
     }
 
@@ -123,6 +200,33 @@ impl ClientOptions {
     /// ```
     pub fn from_env() -> Result<Self, Error> {
         Self::new(&hosts_from_env()?)
+    }
+
+    /// All options that have names, for [`set`](Self::set).
+    #[doc(hidden)]
+    pub const NAMED: &'static [Named<Self>] = NAMED;
+
+    /// Sets an option by its name, as the command and its configuration file name it, and C and C++. A duration is written as
+    /// `10s`, a choice as `yes` or `no`. For `tls`, `ca`, `cert`, `key` and `pass-phrase`, the files are read when the client
+    /// is made.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there is no such option, or it cannot have this value. The message names the nearest
+    /// option, or the values that are possible. It quotes no password.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use zklock_core::ClientOptions;
+    ///
+    /// let options = ClientOptions::new("zk1:2181")?.set("session-timeout", "20s")?.set("create-chroot", "yes")?;
+    /// let error = options.set("sesion-timeout", "20s").unwrap_err();
+    /// assert!(error.to_string().ends_with("did you mean session-timeout?"));
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    pub fn set(self, name: &str, value: &str) -> Result<Self, Error> {
+        named::set(NAMED, self, name, value)
     }
 
     /// Replaces the hosts and keeps the rest. A [chroot](Self::chroot) that was set stays.
@@ -466,9 +570,21 @@ impl ClientOptions {
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub fn check(&self) -> Result<(), Error> {
-        if self.access.needs_creator() && !self.is_somebody() {
+        self.clone().checked().map(drop)
+    }
+
+    /// Puts together what belongs together, and [checks](Self::check) everything.
+    #[doc(hidden)]
+    pub fn checked(self) -> Result<Self, Error> {
+        let options = self;
+        #[cfg(feature = "tls")]
+        let options = match options.parts.clone().tls()? {
+            Some(tls) => Self { tls: Some(tls), parts: Parts::default(), ..options },
+            None => options,
+        };
+        if options.access.needs_creator() && !options.is_somebody() {
             // A list is not shown, because it may contain hashes of passwords.
-            let access = match &self.access {
+            let access = match &options.access {
                 Access::List(_) => "list".to_owned(),
                 named => named.to_string(),
             };
@@ -477,44 +593,60 @@ impl ClientOptions {
             );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        if self.credentials.iter().filter(|credentials| credentials.is_sasl()).count() > 1 {
+        if options.credentials.iter().filter(|credentials| credentials.is_sasl()).count() > 1 {
             let message = "several credentials are for SASL, but a client can log in as only one user by \
                            SASL: keep one of them";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        if self.connect_timeout.is_zero() {
-            let message = "a connect timeout of zero leaves no time to connect: choose one such as 10 s";
-            return Err(Error::new(ErrorKind::InvalidInput, message));
+        if options.connect_timeout.is_zero() {
+            return Err(invalid(NO_TIME_TO_CONNECT));
         }
         let (soonest, latest) =
-            (times::HEARTBEAT.of(self.session_timeout), times::RAREST.of(self.session_timeout));
-        if let Some(told) = self.told_within.filter(|told| !(soonest..=latest).contains(told)) {
+            (times::HEARTBEAT.of(options.session_timeout), times::RAREST.of(options.session_timeout));
+        if let Some(told) = options.told_within.filter(|told| !(soonest..=latest).contains(told)) {
             let shown = Duration::from_millis(latest.as_millis() as u64);
             let message = format!(
                 "told_within is {told:?}: with a session timeout of {:?} choose {soonest:?} to {shown:?}, or another session \
                  timeout",
-                self.session_timeout
+                options.session_timeout
             );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         #[cfg(feature = "tls")]
-        if let Some(tls) = &self.tls {
-            tls.check_names(&self.hosts)?;
+        if let Some(tls) = &options.tls {
+            tls.check_names(&options.hosts)?;
         }
-        Ok(())
+        Ok(options)
+    }
+
+    /// Takes a login, or a part of TLS.
+    fn take(mut self, key: &str, given: &Given<'_>) -> Result<Self, Error> {
+        #[cfg(feature = "tls")]
+        if self.parts.take(key, given)? {
+            return Ok(self);
+        }
+        #[cfg(not(feature = "tls"))]
+        if ["system", "ca", "cert", "key", "pass-phrase"].contains(&key) {
+            let message = "zklock was built without TLS: build it with the feature tls";
+            return Err(Error::new(ErrorKind::Refused, message));
+        }
+        self.credentials.push(Credentials::take(key, given)?);
+        Ok(self)
     }
 
     // How a client connects, for a guardian that has to reach the same servers as the same user.
 
-    /// Adds everything that another process needs to reach the servers, passwords included. It is hidden, because only the
+    /// Adds everything that another process needs to reach the servers, passwords included. The options have been
+    /// [put together](Self::checked). It is hidden, because only the
     /// guardian of the same version understands it.
     #[doc(hidden)]
     #[must_use]
     pub fn pass_on(&self, message: Message) -> Message {
         let hosts = self.hosts.connect_string();
-        let mut message = message.time(WITHIN, self.connect_timeout).and(HOSTS, &hosts);
+        let mut message =
+            message.and(HOSTS, &hosts).and(CONNECT_TIMEOUT, &format!("{:?}", self.connect_timeout));
         if let Some(level) = self.server_level {
-            message = message.and(VERSION, if level == ServerLevel::V3_4 { "3.4" } else { "3.5" });
+            message = message.and(SERVER_VERSION, if level == ServerLevel::V3_4 { "3.4" } else { "3.5" });
         }
         message = self.credentials.iter().fold(message, |message, credentials| credentials.pass_on(message));
         #[cfg(feature = "tls")]
@@ -534,30 +666,17 @@ impl ClientOptions {
     pub fn passed_on(message: &Message) -> Result<Self, Error> {
         let hosts = message.need::<String>(HOSTS)?;
         let (servers, chroot) = hosts.split_at(hosts.find('/').unwrap_or(hosts.len()));
-        let mut options = Self::new(servers)?.connect_timeout(message.need_time(WITHIN)?);
+        let mut options = Self::new(servers)?;
         if !chroot.is_empty() {
             options = options.chroot(chroot)?;
         }
-        #[cfg(feature = "tls")]
-        let mut tls = PassedOn::default();
         for passed_on in message.after(HOSTS) {
-            let (key, given) = passed_on?;
-            #[cfg(feature = "tls")]
-            if tls.take(key, &given)? {
-                continue;
-            }
-            options = match (key, given) {
-                (VERSION, Given::Text("3.4")) => options.server_version(3, 4)?,
-                (VERSION, Given::Text("3.5")) => options.server_version(3, 5)?,
-                (key, given) => options.credentials(Credentials::passed_on(key, &given)?),
+            options = match passed_on? {
+                (key @ (CONNECT_TIMEOUT | SERVER_VERSION), Given::Text(text)) => options.set(key, text)?,
+                (key, given) => options.take(key, &given)?,
             };
         }
-        #[cfg(feature = "tls")]
-        if let Some(tls) = tls.tls()? {
-            options = options.tls(tls);
-        }
-        options.check()?;
-        Ok(options)
+        options.checked()
     }
 
     /// Whether the servers can know who the client is.
@@ -632,6 +751,39 @@ mod tests {
         assert_eq!(options().hosts("other/b").unwrap().hosts.connect_string(), "other:2181/b");
     }
 
+    #[test]
+    fn every_name_sets_its_option_and_a_wrong_value_is_told_what_is_right() {
+        let options = || ClientOptions::new("zk:2181").unwrap();
+        let set = |name: &str, value: &str| {
+            let set = options().set(name, value);
+            set.map(|options| format!("{options:?}")).map_err(|error| error.to_string())
+        };
+        for (name, good, wrong, right) in [
+            ("session-timeout", "20s", "20 years", "write it as 90, 1.5s"),
+            ("session-timeout", "1d", "1ms", "choose 100 ms to 24 days"),
+            ("connect-timeout", "0.5", "0", "choose one such as 10 s"),
+            ("try-timeout", "2", "0s", "such as 1 s"),
+            ("told-within", "2s", "-1", "is not a duration"),
+            ("heartbeat", "no", "never", "neither yes nor no"),
+            ("chroot", "/apps", "apps", "a path begins with /"),
+            ("create-chroot", "1", "", "neither yes nor no"),
+            ("identity", "db7", &"x".repeat(1025), "at most 1024"),
+            ("server-version", "3.4.14", "3", "write it as 3.4"),
+            ("server-version", "3.5", "3.3", "needs 3.4 or later"),
+            ("auth", "ann:secret", "secret", "user:password"),
+            ("sasl", "ann:secret", "secret", "user:password"),
+            ("access", "read-open", "secret", "\"creator-all\" or"),
+        ] {
+            let refused = set(name, wrong).unwrap_err();
+            assert!(refused.starts_with(&format!("{name}: ")) && refused.contains(right), "{refused}");
+            assert!(!refused.contains("secret"), "{refused}");
+            assert_ne!(set(name, good).unwrap(), format!("{:?}", options()), "{name}");
+        }
+        let certificate = options().set("cert", "client.pem").unwrap();
+        assert!(certificate.check().is_err());
+        assert!(set("session", "1s").unwrap_err().contains("there are session-timeout, connect-timeout"));
+    }
+
     fn passed_on(options: &ClientOptions) -> Message {
         options.pass_on(Message::new("options"))
     }
@@ -666,12 +818,9 @@ mod tests {
     #[test]
     fn what_is_of_another_version_is_refused() {
         let good = passed_on(&ClientOptions::new("zk1").unwrap());
-        for strange in [
-            Message::new("options"),
-            good.clone().and("color", "red"),
-            good.clone().and(VERSION, "3.6"),
-            good.bytes("digest", b"\xff:secret"),
-        ] {
+        for strange in
+            [Message::new("options"), good.clone().and("color", "red"), good.bytes("auth", b"\xff:secret")]
+        {
             let error = ClientOptions::passed_on(&strange).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{strange:?}");
             assert!(error.to_string().contains("the same version"), "{error}");

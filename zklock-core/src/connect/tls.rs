@@ -23,9 +23,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The keys with which the settings are passed on.
-const AUTHORITIES: &str = "authorities";
-const CERTIFICATE: &str = "certificate";
+/// The options of TLS.
+const SYSTEM: &str = "system";
+const AUTHORITIES: &str = "ca";
+const CERTIFICATE: &str = "cert";
 const KEY: &str = "key";
 const PASS_PHRASE: &str = "pass-phrase";
 
@@ -314,26 +315,29 @@ impl Sources {
     }
 }
 
-/// The settings of another process.
-#[derive(Default)]
-pub(crate) struct PassedOn {
+/// What is given one by one, by name or by another process.
+#[derive(Clone, Default)]
+pub(crate) struct Parts {
+    trusts_system: bool,
     authorities: Option<Source>,
     certificate: Option<Source>,
     key: Option<Source>,
     pass_phrase: Option<PassPhrase>,
 }
 
-impl PassedOn {
-    /// Takes a setting; `false` if it is another one.
+impl Parts {
+    /// Takes a part; `false` if it is none.
     pub(crate) fn take(&mut self, key: &str, given: &Given<'_>) -> Result<bool, Error> {
         match key {
-            AUTHORITIES => self.authorities = Some(Source::passed_on(given)),
-            CERTIFICATE => self.certificate = Some(Source::passed_on(given)),
-            KEY => self.key = Some(Source::passed_on(given)),
+            SYSTEM => self.trusts_system = matches!(given, Given::Text("yes")),
+            AUTHORITIES => self.authorities = Some(Source::given(given)?),
+            CERTIFICATE => self.certificate = Some(Source::given(given)?),
+            KEY => self.key = Some(Source::given(given)?),
             PASS_PHRASE => {
-                self.pass_phrase = Some(match given {
+                self.pass_phrase = Some(match *given {
                     Given::Text(text) => PassPhrase::new(text)?,
                     Given::File(file) => PassPhrase::from_file(file)?,
+                    Given::Variable(variable) => PassPhrase::from_env(variable)?,
                 });
             }
             _ => return Ok(false),
@@ -343,12 +347,29 @@ impl PassedOn {
 
     /// Puts all parts together; `None` if the client connects without TLS.
     pub(crate) fn tls(self) -> Result<Option<Tls>, Error> {
-        let Some(authorities) = self.authorities else { return Ok(None) };
         let identity = match (self.certificate, self.key) {
             (None, None) => None,
             (Some(certificate), Some(key)) => Some((certificate, key)),
-            _ => return Err(invalid("the client certificate", "or its key is missing: give both")),
+            (Some(_), None) => {
+                return Err(invalid("the option cert", "needs its key: give the option key as well"));
+            }
+            (None, Some(_)) => {
+                return Err(invalid("the option key", "needs its certificate: give the option cert as well"));
+            }
+        };
+        let authorities = match self.authorities {
+            Some(authorities) => authorities,
+            None if self.trusts_system => Source::of_the_system()?,
+            None if identity.is_none() => return Ok(None),
+            None => return Err(invalid("the options cert and key", "are for TLS: give ca or tls as well")),
         };
         Tls::checked(Sources { authorities, identity, pass_phrase: self.pass_phrase }).map(Some)
+    }
+}
+
+/// Without the pass phrase.
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Parts")
     }
 }

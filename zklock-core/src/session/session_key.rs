@@ -225,7 +225,7 @@ impl SessionKey {
         keep: Duration,
         options: &ClientOptions,
     ) -> Result<SessionEnd, Error> {
-        options.check()?;
+        let options = &options.clone().checked()?;
         let mut problem = NO_LOOPBACK.to_owned();
         let (until, bound) = (clock::now() + keep, keep.saturating_add(within));
         match clock::timeout(bound, self.end(options, until, &mut problem)).await {

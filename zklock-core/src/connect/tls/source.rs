@@ -65,10 +65,11 @@ impl Source {
         }
     }
 
-    pub(super) fn passed_on(given: &Given<'_>) -> Self {
+    pub(super) fn given(given: &Given<'_>) -> Result<Self, Error> {
         match *given {
-            Given::Text(text) => Self::Text(text.into()),
-            Given::File(file) => Self::File(file.into()),
+            Given::Text(text) => Ok(Self::Text(text.into())),
+            Given::File(file) => Ok(Self::File(file.into())),
+            Given::Variable(_) => Err(Message::strange()),
         }
     }
 
