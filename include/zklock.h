@@ -33,34 +33,21 @@
  *
  * Connect
  *
- * - To connect, see zklock_client_new.
+ * - To connect, see zklock_client_new, zklock_client_new_start, zklock_call_client.
  * - To connect on first use, see zklock_client_new_lazy, zklock_client_connect,
  *   zklock_client_connect_start.
  * - To free the locks of a process that is killed, see zklock_client_guard.
  * - To disconnect, see zklock_client_close, zklock_client_close_start, zklock_client_free.
- * - To set how a client connects, see zklock_options_new, zklock_options_free,
- *   zklock_options_set_session_timeout, zklock_options_set_connect_timeout,
- *   zklock_options_set_try_timeout, zklock_options_set_chroot, zklock_options_set_create_chroot,
- *   zklock_options_set_heartbeat, zklock_options_set_told_within, zklock_options_set_identity,
- *   zklock_options_set_server_version.
- * - To use TLS, see zklock_options_set_tls, zklock_options_set_tls_system,
- *   zklock_options_set_pass_phrase, zklock_options_set_pass_phrase_from_file,
- *   zklock_options_set_pass_phrase_from_env.
- * - To log in, see zklock_options_add_digest, zklock_options_add_digest_from_file,
- *   zklock_options_add_digest_from_env, zklock_options_add_sasl, zklock_options_add_sasl_from_file,
- *   zklock_options_add_sasl_from_env, zklock_options_add_kerberos.
- * - To set access lists, see zklock_options_set_access, zklock_options_set_access_list.
+ * - To set how a client connects, logs in and uses TLS, see zklock_options_new, zklock_options_set,
+ *   zklock_options_free.
  *
  * Lock
  *
  * - To create a lock, see zklock_mutex_new, zklock_rwlock_read_new, zklock_rwlock_write_new,
  *   zklock_semaphore_new, zklock_set_limit, zklock_all_new, zklock_any_new, zklock_election_new,
  *   zklock_exclusive_new, zklock_lock_path, zklock_lock_free.
- * - To set how a lock behaves, see zklock_lock_options_new, zklock_lock_options_free,
- *   zklock_lock_options_set_flags, zklock_lock_options_set_dialect,
- *   zklock_lock_options_set_dialect_pattern, zklock_lock_options_set_permits,
- *   zklock_lock_options_set_limit_at, zklock_lock_options_set_linger,
- *   zklock_lock_options_set_local_turns, zklock_lock_options_set_figures.
+ * - To set how a lock behaves, see zklock_lock_options_new, zklock_lock_options_set,
+ *   zklock_lock_options_free.
  *
  * Acquire
  *
@@ -95,21 +82,23 @@
  * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
  *   zklock_request_release.
  * - To measure, see zklock_client_stats, zklock_client_lock_stats, zklock_client_histogram,
- *   zklock_prometheus.
+ *   zklock_client_prometheus, zklock_prometheus.
  * - To log, see zklock_set_log.
  *
  * Related primitives
  *
  * - To make programs wait until a barrier is removed, see zklock_barrier_new, zklock_barrier_set,
  *   zklock_barrier_set_start, zklock_barrier_remove, zklock_barrier_remove_start,
- *   zklock_barrier_wait, zklock_barrier_wait_start, zklock_barrier_free.
+ *   zklock_barrier_is_set, zklock_barrier_is_set_start, zklock_barrier_wait,
+ *   zklock_barrier_wait_start, zklock_barrier_free.
  * - To make programs begin and end together, see zklock_double_barrier_new,
  *   zklock_double_barrier_enter, zklock_double_barrier_enter_start, zklock_call_member,
  *   zklock_member_leave, zklock_member_leave_start, zklock_member_node, zklock_member_loss,
  *   zklock_member_free, zklock_double_barrier_free.
  * - To run a job once in each period, see zklock_once_new, zklock_once_begin,
- *   zklock_once_begin_start, zklock_once_end, zklock_once_end_start, zklock_once_last,
- *   zklock_once_free.
+ *   zklock_once_begin_start, zklock_call_run, zklock_run_hold, zklock_run_done,
+ *   zklock_run_done_start, zklock_run_failed, zklock_run_failed_start, zklock_run_free,
+ *   zklock_once_last, zklock_once_free.
  *
  * Errors and versions
  *
@@ -152,11 +141,11 @@
  * - No server grants less than half of the session timeout that another one granted.
  *
  * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
- * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release.
- * zklock_options_set_told_within and zklock_options_set_heartbeat can make that time longer.
+ * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release. The options told-within
+ * and heartbeat of a client can make that time longer.
  *
  * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
- * wants a lock, it can stay with the client that held it last (zklock_lock_options_set_linger). That
+ * wants a lock, it can stay with the client that held it last (the option linger of a lock). That
  * client then acquires it again without a request.
  *
  * No lock can keep your process from being paused right after it checks its hold. If that matters,
@@ -170,10 +159,6 @@
  * gives a message that says what is wrong and what to do. Output parameters come last, and are
  * written only if the status is ZKLOCK_OK. Strings are UTF-8.
  *
- * A function that only looks at a handle returns what it sees, such as zklock_hold_token. If the handle
- * is wrong, it returns the value that is safe to believe (0 milliseconds, "lost", the smallest token),
- * and zklock_last_error says what is wrong.
- *
  * Timeouts are in milliseconds. 0 tries once and ZKLOCK_FOREVER (-1) waits for ever. Any other
  * negative number is ZKLOCK_INVALID_ARGUMENT, so if you compute `deadline - now`, make sure that it
  * is at least 0.
@@ -182,8 +167,8 @@
  * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch the warnings
  * off, define ZKLOCK_NODISCARD as nothing before you include this file.
  *
- * NULL for a required argument, a handle of the wrong type or a freed handle is an error and never
- * crashes. A handle is a number that looks like a pointer: do not dereference it.
+ * NULL for a required argument, a handle of the wrong type or a freed handle gives an error status
+ * and never crashes. A handle is a number that looks like a pointer: do not dereference it.
  *
  * Statuses of every function
  * --------------------------
@@ -252,9 +237,12 @@
  * Ownership and lifetime
  * ----------------------
  *
- * You own every handle that a function gives you, except in an event or an argument of a callback. Free
- * it with the _free function of its type. Freeing NULL does nothing. You may free handles in any order:
- * a hold outlives its lock, and a lock outlives its client.
+ * You own every handle that you get from a function whose name ends with _new or _start, and from
+ * zklock_client_new_lazy, zklock_acquire, zklock_observe, zklock_double_barrier_enter,
+ * zklock_once_begin, zklock_call_hold, zklock_call_client, zklock_call_member and zklock_call_run. Free
+ * it with the _free function of its type. Freeing NULL does nothing. You may free handles in any
+ * order: a hold outlives its lock, and a lock outlives its client. Only the hold of a run
+ * (zklock_run_hold) belongs to the run.
  *
  * Freeing never waits for a server. If you free a hold that is still held, it is released in the
  * background. If a release must reach the servers before the process exits, call zklock_release or
@@ -266,7 +254,7 @@
  *
  * Any thread may call any function at any time with any handle, even one that another thread is using
  * or freeing. Any thread may release a hold, so one thread can acquire a lock for another. Only a
- * hold of a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
+ * hold of a reentrant lock belongs to the thread that acquired it.
  *
  * The library starts one thread on the first call that connects a client or asks for its events, and a
  * second one for the first callback. If hosts are given by name, the resolver needs another one. A
@@ -344,9 +332,9 @@
  * The loader holds a lock while it loads a shared object. Every thread that starts, or that calls this
  * library for the first time, waits for that lock. So in a constructor, the first zklock_client_new of
  * a process returns ZKLOCK_UNREACHABLE when the connect timeout is over, and the message says why. A
- * later one may succeed, but may fail if hosts are given by name. You may call
- * zklock_client_connect_start in a constructor, but do not wait there for its result, which may only
- * come once the object is loaded. Calls of other threads go on, except in a thread that has not called the library before: its
+ * later one may succeed, but may fail if hosts are given by name. You may call zklock_client_new_start
+ * in a constructor, but do not wait there for its result, which may only come once the object is
+ * loaded. Calls of other threads go on, except in a thread that has not called the library before: its
  * calls wait until the object is loaded.
  *
  * Memory
@@ -485,7 +473,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
     ZKLOCK_LOST = 8,
     /**
      * A contender of another library is in the queue and cannot see ours: make both sides use
-     * the same naming scheme (zklock_dialect).
+     * the same naming scheme (the option dialect).
      */
     ZKLOCK_FOREIGN_CONTENDER = 9,
     /**
@@ -585,8 +573,7 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_CLIENT_CLOSED = 4,
     /**
-     * A reason that has no number: the message of ZKLOCK_LOST names it. Or the handle is wrong:
-     * zklock_last_error says how.
+     * A reason that has no number: the message of ZKLOCK_LOST names it.
      */
     ZKLOCK_REASON_OTHER = 5,
     /**
@@ -642,6 +629,67 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
 } zklock_event_kind;
 
 /**
+ * The state of a hold.
+ */
+typedef enum zklock_state ZKLOCK_INT32 {
+    /**
+     * The lock is held, and the servers have confirmed it recently.
+     */
+    ZKLOCK_STATE_HELD = 1,
+    /**
+     * The servers are out of reach or slow to answer. The lock is held for as long as
+     * zklock_hold_valid_for says. After that, others may hold it.
+     */
+    ZKLOCK_STATE_AT_RISK = 2,
+    /**
+     * The lock is no longer held. This is final.
+     */
+    ZKLOCK_STATE_LOST = 3,
+    /**
+     * The hold was released.
+     */
+    ZKLOCK_STATE_RELEASED = 4,
+} zklock_state;
+
+/**
+ * How a run of a job ended.
+ */
+typedef enum zklock_run_outcome ZKLOCK_INT32 {
+    /**
+     * The job has never run.
+     */
+    ZKLOCK_RUN_NEVER = 0,
+    /**
+     * The end is not recorded: it has not come, or the process died or lost the lock before it
+     * could record the end. Such a run counts as failed.
+     */
+    ZKLOCK_RUN_RUNNING = 1,
+    /**
+     * The run did its work.
+     */
+    ZKLOCK_RUN_DONE = 2,
+    /**
+     * The run failed.
+     */
+    ZKLOCK_RUN_FAILED = 3,
+} zklock_run_outcome;
+
+/**
+ * What becomes of a period in which a run has failed. A process that dies, or loses the lock, has
+ * failed.
+ */
+typedef enum zklock_after_failure ZKLOCK_INT32 {
+    /**
+     * The job runs again in the same period, as soon as a process begins.
+     */
+    ZKLOCK_AFTER_FAILURE_AGAIN = 1,
+    /**
+     * The job runs in the next period. This is for jobs that must not do half of their work twice.
+     */
+    ZKLOCK_AFTER_FAILURE_NEXT = 2,
+} zklock_after_failure;
+
+/**
  * The databases for which zklock_fence_sql has statements.
  */
 typedef enum zklock_database ZKLOCK_INT32 {
@@ -682,45 +730,30 @@ typedef enum zklock_fence_statement ZKLOCK_INT32 {
 } zklock_fence_statement;
 
 /**
- * What a guarded write does.
+ * The distributions that zklock_client_histogram can give.
  */
-typedef enum zklock_write_kind ZKLOCK_INT32 {
+typedef enum zklock_histogram ZKLOCK_INT32 {
     /**
-     * Create a persistent node with data.
+     * Seconds from the start of a call that acquires a lock to its hold. Only calls that got a
+     * hold are counted.
      */
-    ZKLOCK_WRITE_CREATE = 1,
+    ZKLOCK_HISTOGRAM_ACQUIRE_WAIT = 1,
     /**
-     * Set the data of a node.
+     * Seconds from a grant to its release or loss. It is counted when the hold is released or
+     * freed, even if it had been lost.
      */
-    ZKLOCK_WRITE_SET = 2,
+    ZKLOCK_HISTOGRAM_HOLD_TIME = 2,
     /**
-     * Delete a node.
+     * Seconds from a heartbeat to its answer. Heartbeats are sent only while something is held.
      */
-    ZKLOCK_WRITE_DELETE = 3,
-} zklock_write_kind;
-
-/**
- * The state of a hold.
- */
-typedef enum zklock_state ZKLOCK_INT32 {
+    ZKLOCK_HISTOGRAM_HEARTBEAT_LAG = 3,
     /**
-     * The lock is held, and the servers have confirmed it recently.
+     * How many contenders were ahead of a node in its queue when it had just been created. Zero
+     * means that the lock was free. For a set of locks, it is the longest of their queues; for a
+     * semaphore, the contenders that are about to take permits.
      */
-    ZKLOCK_STATE_HELD = 1,
-    /**
-     * The servers are out of reach or slow to answer. The lock is held for as long as
-     * zklock_hold_valid_for says. After that, others may hold it.
-     */
-    ZKLOCK_STATE_AT_RISK = 2,
-    /**
-     * The lock is no longer held. This is final.
-     */
-    ZKLOCK_STATE_LOST = 3,
-    /**
-     * The hold was released.
-     */
-    ZKLOCK_STATE_RELEASED = 4,
-} zklock_state;
+    ZKLOCK_HISTOGRAM_QUEUE_LENGTH = 4,
+} zklock_histogram;
 
 /**
  * How much to log. Each level includes those above it in this list.
@@ -753,137 +786,22 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
 } zklock_log_level;
 
 /**
- * What becomes of a period in which a run has failed. A process that dies, or loses the lock, has
- * failed.
+ * What a guarded write does.
  */
-typedef enum zklock_after_failure ZKLOCK_INT32 {
+typedef enum zklock_write_kind ZKLOCK_INT32 {
     /**
-     * The job runs again in the same period, as soon as a process begins.
+     * Create a persistent node with data.
      */
-    ZKLOCK_AFTER_FAILURE_AGAIN = 1,
+    ZKLOCK_WRITE_CREATE = 1,
     /**
-     * The job runs in the next period. This is for jobs that must not do half of their work twice.
+     * Set the data of a node.
      */
-    ZKLOCK_AFTER_FAILURE_NEXT = 2,
-} zklock_after_failure;
-
-/**
- * How a run of a job ended.
- */
-typedef enum zklock_run_outcome ZKLOCK_INT32 {
+    ZKLOCK_WRITE_SET = 2,
     /**
-     * The job has never run.
+     * Delete a node.
      */
-    ZKLOCK_RUN_NEVER = 0,
-    /**
-     * The end is not recorded: it has not come, or the process died or lost the lock before it
-     * could record the end. Such a run counts as failed.
-     */
-    ZKLOCK_RUN_RUNNING = 1,
-    /**
-     * The run did its work.
-     */
-    ZKLOCK_RUN_DONE = 2,
-    /**
-     * The run failed.
-     */
-    ZKLOCK_RUN_FAILED = 3,
-} zklock_run_outcome;
-
-/**
- * The distributions that zklock_client_histogram can give.
- */
-typedef enum zklock_histogram ZKLOCK_INT32 {
-    /**
-     * Seconds from the start of a call that acquires a lock to its hold. Only calls that got a
-     * hold are counted.
-     */
-    ZKLOCK_HISTOGRAM_ACQUIRE_WAIT = 1,
-    /**
-     * Seconds from a grant to its release or loss. It is counted when the hold is released or
-     * freed, even if it had been lost.
-     */
-    ZKLOCK_HISTOGRAM_HOLD_TIME = 2,
-    /**
-     * Seconds from a heartbeat to its answer. Heartbeats are sent only while something is held.
-     */
-    ZKLOCK_HISTOGRAM_HEARTBEAT_LAG = 3,
-    /**
-     * How many contenders were ahead of a node in its queue when it had just been created. Zero
-     * means that the lock was free. For a set of locks, it is the longest of their queues; for a
-     * semaphore, the contenders that are about to take permits.
-     */
-    ZKLOCK_HISTOGRAM_QUEUE_LENGTH = 4,
-} zklock_histogram;
-
-/**
- * Who may use the nodes that a client creates: nodes of locks and barriers, the nodes above
- * them, limits, and nodes created by guarded writes. All clients of a lock create, list, read
- * and delete nodes there, so with anything but ZKLOCK_ACCESS_OPEN they must all log in as the
- * same user. Nodes that already exist keep their access list.
- */
-typedef enum zklock_access ZKLOCK_INT32 {
-    /**
-     * Everyone may do everything. This is the default.
-     */
-    ZKLOCK_ACCESS_OPEN = 1,
-    /**
-     * Clients logged in as the creator may do everything, all others nothing.
-     */
-    ZKLOCK_ACCESS_CREATOR_ALL = 2,
-    /**
-     * Clients logged in as the creator may do everything, all others may read.
-     */
-    ZKLOCK_ACCESS_READ_OPEN = 3,
-} zklock_access;
-
-/**
- * How the nodes of a lock are named, which decides the libraries that it can share a queue
- * with.
- */
-typedef enum zklock_dialect ZKLOCK_INT32 {
-    /**
-     * Names like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns.
-     * This is the default.
-     */
-    ZKLOCK_DIALECT_CURATOR = 1,
-    /**
-     * Names like those of kazoo. For mutexes and the sides of a read/write lock.
-     */
-    ZKLOCK_DIALECT_KAZOO = 2,
-    /**
-     * Names like those of WriteLock in ZooKeeper's own recipes. For mutexes.
-     */
-    ZKLOCK_DIALECT_WRITELOCK = 3,
-} zklock_dialect;
-
-/**
- * Boolean properties of a lock: see zklock_lock_options_set_flags.
- */
-typedef enum zklock_flag ZKLOCK_INT32 {
-    /**
-     * A thread that holds the lock may acquire it again. It must release each hold itself.
-     * Without this flag any thread may release a hold, so a thread that acquires again waits
-     * until one does. With this flag on the write side of a read/write lock, a thread that
-     * holds the write side may also acquire the read side. Do not set it if a thread may
-     * switch to other work while it holds the lock, as a thread that runs coroutines does:
-     * both pieces of work would count as one owner and hold the lock together. Not for
-     * semaphores, whose permits do not belong to a thread.
-     */
-    ZKLOCK_REENTRANT = 1,
-    /**
-     * Instead of failing with ZKLOCK_FOREIGN_CONTENDER, ignore a contender of a home-made lock,
-     * and warn of it at each grant; wait for a contender of a known library that cannot see ours.
-     * Both may end up holding the lock, so set this only if the contender has nothing to do with
-     * the lock, or does see ours.
-     */
-    ZKLOCK_IGNORE_UNKNOWN = 2,
-    /**
-     * Make a waiter watch all other contenders, instead of only the one that matters. This is
-     * the naive method, for comparisons.
-     */
-    ZKLOCK_WATCH_CHILDREN = 4,
-} zklock_flag;
+    ZKLOCK_WRITE_DELETE = 3,
+} zklock_write_kind;
 
 /**
  * A barrier at a path: while its node exists, zklock_barrier_wait waits. The node does not belong
@@ -942,6 +860,11 @@ typedef struct zklock_once zklock_once;
  * How a client connects. The defaults suit most programs.
  */
 typedef struct zklock_options zklock_options;
+
+/**
+ * A run of a job, which holds the job's lock until it is ended or freed.
+ */
+typedef struct zklock_run zklock_run;
 
 /**
  * A contender in the queue of a lock. Its strings are valid during the call of the visitor, or for
@@ -1039,9 +962,9 @@ typedef struct {
  */
 typedef struct {
     /**
-     * What is done.
+     * One of zklock_write_kind.
      */
-    zklock_write_kind kind;
+    int32_t kind;
     /**
      * For ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE, the version that the node must have;
      * ZKLOCK_ANY_VERSION if any version will do.
@@ -1184,7 +1107,7 @@ typedef struct {
 } zklock_stats;
 
 /**
- * The figures of the locks with one name in a client: see zklock_lock_options_set_figures.
+ * The figures of the locks with one name in a client: see the option figures in zklock_lock_options_set.
  * zklock_client_lock_stats fills all members. The struct never grows.
  */
 typedef struct {
@@ -1278,6 +1201,33 @@ zklock_status zklock_client_new(const char *hosts,
                                 zklock_client **client);
 
 /**
+ * Starts to create a client as zklock_client_new does, and returns at once. When the call has its
+ * result, take the client from it with zklock_call_client.
+ *
+ * @param hosts as for zklock_client_new.
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed. All other statuses
+ *         come with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_new_start(const char *hosts,
+                                      const zklock_options *options,
+                                      zklock_call **call);
+
+/**
+ * Takes the connected client from a call of zklock_client_new_start. It returns at once.
+ *
+ * @param call the call. You must still free it.
+ * @param[out] client the client, which you now own. Free it with zklock_client_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the client was already taken from the call;
+ *         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+ *         zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_client(zklock_call *call, zklock_client **client);
+
+/**
  * Creates a client that connects on first use. Until then it does nothing. So a program may create
  * it, with its locks and barriers, before it forks: each child that uses them connects on its own.
  *
@@ -1311,8 +1261,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_connect(zklock_client *client, int64_t timeout);
 
 /**
- * Starts to connect a client as zklock_client_connect does, and returns at once. An event loop
- * creates its client so: with zklock_client_new_lazy, and this function.
+ * Starts to connect a client as zklock_client_connect does, and returns at once.
  *
  * @param client the client. You may free it before the call.
  * @param timeout in milliseconds, as for zklock_client_connect.
@@ -1401,372 +1350,77 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_new(zklock_options **options);
 
 /**
+ * Sets an option of a client. The configuration file of the command zklock has the same names and
+ * values:
+ *
+ * - session-timeout (DURATION): The session timeout to ask for, 100 ms to 24 days: after a crash of
+ *   its holder, a lock is free when this time is over. Default: 10s.
+ * - connect-timeout (DURATION): How long connecting, and queries such as those for contenders, try
+ *   to reach a server. Default: 10s.
+ * - try-timeout (DURATION): How long a call that tries once waits for the servers' answer. Default:
+ *   1s.
+ * - told-within (DURATION): How soon to learn of a loss that no server reports: with more, the
+ *   client writes less often. At most a third of the session timeout, and a fifth for the command.
+ *   Default: a tenth of the session timeout.
+ * - heartbeat (YES|NO): Whether the servers are asked to confirm what is held. Otherwise nothing
+ *   proves a hold from half a session timeout after its grant on, and its loss may be reported
+ *   late. Default: yes.
+ * - chroot (PATH): The node below which all paths are, in place of one that follows the hosts.
+ * - create-chroot (YES|NO): Whether the chroot, and the nodes above it, are created if they are
+ *   missing. Default: no.
+ * - identity (NAME): The name under which others see the holder, up to 1024 bytes. Default:
+ *   host/pid.
+ * - server-version (VERSION): The version of the servers, such as 3.4; during an upgrade, the
+ *   oldest. Default: the servers are asked.
+ * - auth (USER:PASSWORD): A user to log in as, by the scheme digest. Each further one is added.
+ * - auth-file (FILE): A file with USER:PASSWORD on each line, for the scheme digest, which is read
+ *   again for each connection.
+ * - auth-env (VARIABLE): The environment variable with USER:PASSWORD, for the scheme digest.
+ * - sasl (USER:PASSWORD): The user to log in as by SASL, with the mechanism DIGEST-MD5: one at
+ *   most.
+ * - sasl-file (FILE): A file with USER:PASSWORD, for SASL, which is read again for each connection.
+ * - sasl-env (VARIABLE): The environment variable with USER:PASSWORD, for SASL.
+ * - kerberos (SERVICE[/HOST]): Log in with the Kerberos ticket of this process, to servers of this
+ *   principal, such as zookeeper. The host is otherwise the one that is connected to.
+ * - access (ACCESS): Who may use the nodes that are created: open, creator-all, read-open, or a
+ *   list such as sasl:billing:cdrwa,world:anyone:r. Default: open.
+ * - tls (YES|NO): Connect with TLS, and trust the authorities that the system trusts. Default: no.
+ * - ca (FILE): Connect with TLS, and trust the authorities in this PEM file. All files of TLS are
+ *   read again for each connection.
+ * - cert (FILE): The client's certificate, a PEM file.
+ * - key (FILE): The certificate's key, a PEM file.
+ * - pass-phrase (TEXT): The pass phrase of the key.
+ * - pass-phrase-file (FILE): A file with the pass phrase of the key on its first line.
+ * - pass-phrase-env (VARIABLE): The environment variable with the pass phrase of the key.
+ *
+ * A DURATION has a unit, as in "250ms", "10s" or "1h30m". Without one it is in seconds. Whether
+ * options go together, and what is in the files of TLS, is checked when the client is made. No
+ * password appears in an error message or in the log. docs/securing.md says more about logging in,
+ * TLS and access lists, and docs/performance.md about told-within.
+ *
+ *     if (zklock_options_new(&options) != ZKLOCK_OK ||
+ *         zklock_options_set(options, "session-timeout", "20s") != ZKLOCK_OK ||
+ *         zklock_options_set(options, "auth", "billing:secret") != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *
+ * @param options the options.
+ * @param option the name of the option.
+ * @param value its value.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such option, or it cannot have this
+ *         value: zklock_last_error() names what is possible; ZKLOCK_REFUSED if this library was built
+ *         without TLS or Kerberos, and the option is about that.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set(zklock_options *options,
+                                 const char *option,
+                                 const char *value);
+
+/**
  * Frees client options. Clients that were made with them are not affected.
  *
  * @param options may be NULL. A handle that was already freed is ignored.
  */
 void zklock_options_free(zklock_options *options);
-
-/**
- * Sets the session timeout to ask the servers for. They may grant another. Default: 10 s.
- *
- * After a crash, the locks of a holder are free once its session has timed out. A shorter timeout
- * frees them sooner, but also loses holds in shorter network outages.
- *
- * @param options the options.
- * @param milliseconds 100 to 2147483647.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_session_timeout(zklock_options *options,
-                                                 int64_t milliseconds);
-
-/**
- * Sets how long zklock_client_new, and queries such as zklock_contenders, try to reach a server
- * before they fail. Default: 10 s.
- *
- * @param options the options.
- * @param milliseconds positive.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_connect_timeout(zklock_options *options,
-                                                 int64_t milliseconds);
-
-/**
- * Sets how long a call with a timeout of 0, such as an acquire that tries once, waits for the
- * servers' answer before it returns ZKLOCK_UNREACHABLE. Default: 1 s. If the servers answer, a try
- * takes only a few round trips.
- *
- * @param options the options.
- * @param milliseconds positive.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_try_timeout(zklock_options *options, int64_t milliseconds);
-
-/**
- * Puts all paths of the client below this node. The node must exist, unless it is created: see
- * zklock_options_set_create_chroot. This replaces a chroot given with the hosts.
- *
- * @param options the options.
- * @param path such as "/apps/billing".
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
-
-/**
- * Sets whether the client creates the chroot, and the nodes above it, if they are missing when
- * it opens a session. They are persistent nodes with the same access list as everything that the
- * client creates. Default: no.
- *
- * @param options the options.
- * @param creates 0 for no, any other number for yes.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_create_chroot(zklock_options *options, int creates);
-
-/**
- * Sets whether the client asks the servers to confirm its holds every twelfth of the session
- * timeout. Default: yes.
- *
- * This heartbeat is one write to the ensemble, whether the client has one hold or a thousand. The
- * writes add up if thousands of clients hold something all day, for example as leaders of
- * thousands of elections.
- *
- * Without a heartbeat, such clients cost nothing, but nothing proves that a hold still exists.
- * Half a session timeout after the grant, zklock_hold_valid_for drops to 0 for good. The hold is
- * at risk while the client is disconnected. It is only reported as lost when the servers say that
- * its session is over or its node is deleted. By then another client may have held the lock for a
- * while. zklock_hold_confirm and guarded writes always ask the servers, with or without a
- * heartbeat.
- *
- * @param options the options.
- * @param beats 0 for no, any other number for yes.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
-
-/**
- * Sets how soon a holder learns of a loss that no server reports. Default: a tenth of the session
- * timeout. The maximum is a third of it. The longer this time is, the less often the client writes.
- *
- * A client that holds anything writes to the ensemble once in five sixths of this time: every
- * twelfth of the session timeout by default, and 3.3 times less often with a third. The answers
- * of zklock_hold_valid_for stay true. With more than a tenth, the client also watches the node
- * of each hold, so it still learns of most losses in milliseconds. This time limits the other
- * cases: a server lags behind, or no server answers.
- *
- * While replies take longer than a fortieth of the session timeout, the client writes more often
- * again. A reply that takes longer than an eighth may put a hold at risk for a moment. So may a
- * faster reply, if it is late soon after others were late. If the servers grant a shorter session
- * timeout than you asked for, the limits are fractions of the granted one. Without a heartbeat,
- * this option has no effect.
- *
- * @param options the options.
- * @param milliseconds not negative. zklock_client_new refuses less than a tenth and more than a
- *   third of the session timeout.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_told_within(zklock_options *options, int64_t milliseconds);
-
-/**
- * Sets the name under which others see this client in a queue. It is the data of the nodes that
- * the client creates. Default: "host/pid" of the process that connects.
- *
- * @param options the options.
- * @param identity 1024 bytes at most.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_identity(zklock_options *options, const char *identity);
-
-/**
- * Sets the version of the servers, such as 3 and 4 for 3.4.14. During an upgrade of the ensemble,
- * give the oldest version.
- *
- * Servers before 3.5 do not support sets of locks, acquiring several permits at once, acquiring
- * the read side while holding the write side, double barriers, or guarded writes that create a
- * node. These give ZKLOCK_REFUSED there.
- *
- * By default, the client asks the first server of each session with the command srvr. A server
- * that does not answer it, or that speaks TLS, is taken for 3.5 or later.
- *
- * @param options the options.
- * @param major 3 to 4294967295.
- * @param minor 4 to 4294967295 if major is 3, otherwise any number.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the version is older than 3.4.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_server_version(zklock_options *options,
-                                                uint32_t major,
-                                                uint32_t minor);
-
-/**
- * Makes the client speak TLS with the servers. Their certificates must come from the given
- * authorities, and be valid for the host names given in the hosts. Neither check can be switched
- * off.
- *
- * The files are read now, and again for each connection, so that renewed certificates take effect
- * without a restart. If a file cannot be used at that time, the client makes no new connection: it
- * does not fall back to what it read earlier. An existing connection stays.
- *
- * @param options the options.
- * @param authorities a PEM file with the certificates of the authorities to trust.
- * @param certificate a PEM file with this client's certificate, for servers that ask for one; or
- *         NULL.
- * @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
- *         If the key is encrypted, set its pass phrase first.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
- *         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
- *         without TLS.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_tls(zklock_options *options,
-                                     const char *authorities,
-                                     const char *certificate,
-                                     const char *key);
-
-/**
- * Makes the client speak TLS with the servers, as zklock_options_set_tls does, but trusts the
- * authorities that this system trusts. They come from the file that the environment variable
- * SSL_CERT_FILE names, otherwise from the file of the system's distribution. If the servers'
- * certificates come from your own authority, use zklock_options_set_tls and give that authority
- * alone.
- *
- * @param options the options.
- * @param certificate a PEM file with this client's certificate, for servers that ask for one; or
- *         NULL.
- * @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
- *         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
- *         without TLS.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_tls_system(zklock_options *options,
-                                            const char *certificate,
-                                            const char *key);
-
-/**
- * Sets the pass phrase of the private key. Call it before zklock_options_set_tls or
- * zklock_options_set_tls_system. The pass phrase never appears in an error message or in the log.
- * Keys are read in the format that "openssl genpkey -aes256" writes.
- *
- * @param options the options.
- * @param pass_phrase not empty.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if this library was built without TLS.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_pass_phrase(zklock_options *options,
-                                             const char *pass_phrase);
-
-/**
- * Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the first
- * line of a file. The file is read now, and again for each connection.
- *
- * @param options the options.
- * @param file the path of the file.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or its first line is
- *         empty; ZKLOCK_REFUSED if this library was built without TLS.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_pass_phrase_from_file(zklock_options *options,
-                                                       const char *file);
-
-/**
- * Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the value of
- * an environment variable. The variable is read now.
- *
- * @param options the options.
- * @param variable the name of the variable, such as "CLIENT_KEY_PASS".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or empty; ZKLOCK_REFUSED
- *         if this library was built without TLS.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_pass_phrase_from_env(zklock_options *options,
-                                                      const char *variable);
-
-/**
- * Logs the client in as a user, with ZooKeeper's scheme "digest". You can add several users: the
- * client is then logged in as all of them. The password crosses the network in plain text, so use
- * TLS if others could listen. It never appears in an error message or in the log.
- *
- * The servers keep no list of users, so a wrong password is not an error. With it, the client
- * is another user, which no access list names.
- *
- * @param options the options.
- * @param user the name, without a colon.
- * @param password the user's password.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_add_digest(zklock_options *options,
-                                        const char *user,
-                                        const char *password);
-
-/**
- * Logs the client in as zklock_options_add_digest does, with the users and passwords in a file:
- * one "user:password" per line. The file is read now, and again for each connection, so that
- * passwords can be changed while the client runs. If it cannot be read at that time, the client
- * makes no new connection.
- *
- * @param options the options.
- * @param file the path of the file.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or has another format.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_add_digest_from_file(zklock_options *options, const char *file);
-
-/**
- * Logs the client in as zklock_options_add_digest does, with the "user:password" in an environment
- * variable. The variable is read now.
- *
- * @param options the options.
- * @param variable the name of the variable, such as "ZKLOCK_AUTH".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or has another format.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_add_digest_from_env(zklock_options *options,
-                                                 const char *variable);
-
-/**
- * Logs the client in as a user by SASL, with the mechanism DIGEST-MD5, in addition to users of the
- * scheme "digest". In access lists the user is "sasl:user". A client can log in as only one user
- * by SASL: if there is a second one, making the client gives ZKLOCK_INVALID_ARGUMENT. The password
- * does not cross the network, and never appears in an error message or in the log. But a listener
- * can use what crosses the network to test guesses of the password, so use TLS.
- *
- * The servers list their users in the section "Server" of their JAAS file. Making a client gives
- * ZKLOCK_REFUSED if the password is wrong, if the servers do not know the user, or if they are not
- * set up for SASL. A password that is changed on the servers takes effect with the next
- * connection. If they refuse the old one, the client cannot reconnect, and loses its session and
- * its holds.
- *
- * @param options the options.
- * @param user the name, in ASCII, without colons, quotation marks or backslashes.
- * @param password the user's password, in ASCII.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_add_sasl(zklock_options *options,
-                                      const char *user,
-                                      const char *password);
-
-/**
- * Logs the client in as zklock_options_add_sasl does, with the user and password in a file: a
- * single line "user:password". The file is read now, and again for each connection, so that the
- * password can be changed while the client runs. If it cannot be read at that time, the client
- * makes no new connection.
- *
- * @param options the options.
- * @param file the path of the file.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or has another format.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_add_sasl_from_file(zklock_options *options, const char *file);
-
-/**
- * Logs the client in as zklock_options_add_sasl does, with the "user:password" in an environment
- * variable. The variable is read now.
- *
- * @param options the options.
- * @param variable the name of the variable, such as "ZKLOCK_SASL".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or has another format.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
-                                               const char *variable);
-
-/**
- * Logs the client in with the Kerberos ticket of this process, in addition to users of the scheme
- * "digest". This counts as the client's login by SASL. In access lists the user is the client's
- * principal, such as "sasl:billing@EXAMPLE.COM".
- *
- * The ticket comes from the credential cache (KRB5CCNAME), or from a keytab (KRB5_CLIENT_KTNAME),
- * which is also used to renew it. It is looked up again for each connection. If there is no
- * ticket, making the client gives ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC answers. The
- * message includes Kerberos' own explanation.
- *
- * @param options the options.
- * @param service the first part of the servers' principal; NULL for "zookeeper".
- * @param host the second part of the servers' principal; NULL for the host that the client
- *         connects to.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if service or host is empty, or contains a space or
- *         one of @, / and \; ZKLOCK_REFUSED if this library was built without Kerberos.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_add_kerberos(zklock_options *options,
-                                          const char *service,
-                                          const char *host);
-
-/**
- * Sets who may use the nodes that the client creates. Anything but ZKLOCK_ACCESS_OPEN needs a user
- * to log in as: without one, making the client gives ZKLOCK_INVALID_ARGUMENT.
- *
- * @param options the options.
- * @param access one of zklock_access.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_access(zklock_options *options, int32_t access);
-
-/**
- * Sets who may use the nodes that the client creates, as an access list in the format of zkCli. A
- * client that the list does not name is locked out of the nodes that it creates.
- *
- * @param options the options.
- * @param list entries "scheme:id:rights", separated by commas. The rights are some of the letters
- *         cdrwa, as in "sasl:billing:cdrwa,world:anyone:r". Instead of entries it may be "open",
- *         "creator-all" or "read-open".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() gives the
- *         number of the entry.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_access_list(zklock_options *options, const char *list);
 
 /* ==== Lock ==== */
 
@@ -1775,7 +1429,7 @@ zklock_status zklock_options_set_access_list(zklock_options *options, const char
  * lock, this sends no request. The first acquire creates the node.
  *
  * A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
- * other libraries: see zklock_dialect.
+ * other libraries: see the option dialect in zklock_lock_options_set.
  *
  * @param client the client. You may free it before the lock.
  * @param path such as "/locks/report".
@@ -1798,7 +1452,7 @@ zklock_status zklock_mutex_new(zklock_client *client,
  * locks.
  *
  * To downgrade, a thread that holds the write side may acquire the read side, and then release the
- * write side. This needs a write side made with ZKLOCK_REENTRANT; the read side may be reentrant
+ * write side. This needs a write side with the option reentrant; the read side may be reentrant
  * or not. If the write side is not reentrant, the thread waits until the write side is released,
  * like any other thread: see zklock_rwlock_write_new.
  *
@@ -1823,7 +1477,7 @@ zklock_status zklock_rwlock_read_new(zklock_client *client,
  * released, by any thread. If no other thread can release it, because its lock is reentrant, the
  * acquire returns ZKLOCK_DEADLOCK.
  *
- * If a thread holds the write side of a lock made with ZKLOCK_REENTRANT, it gets the read side at
+ * If a thread holds the write side of a reentrant lock, it gets the read side at
  * once, because no other thread can release that write side. A write side that is not reentrant
  * may have been handed to another thread, which is still writing. So the thread that acquired it
  * must wait for its release before it can read, or gets ZKLOCK_TIMEOUT. The log has a warning
@@ -1865,9 +1519,8 @@ zklock_status zklock_semaphore_new(zklock_client *client,
                                    zklock_lock **lock);
 
 /**
- * Writes a number of permits to the node that semaphores name with
- * zklock_lock_options_set_limit_at. Creates the node if it does not exist. It waits for the
- * servers' answer.
+ * Writes a number of permits to the node that semaphores name with the option limit-at. Creates
+ * the node if it does not exist. It waits for the servers' answer.
  *
  * Permits that are held stay held, even if the new limit is lower.
  *
@@ -1970,9 +1623,11 @@ zklock_status zklock_exclusive_new(zklock_client *client,
  * Gets the path of a lock, or all the paths of a set of locks.
  *
  * @param lock the lock.
- * @return the path, valid until the lock is freed; "" if the handle is wrong.
+ * @param[out] path valid until the lock is freed.
+ * @return ZKLOCK_OK.
  */
-const char *zklock_lock_path(const zklock_lock *lock);
+ZKLOCK_NODISCARD
+zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
 
 /**
  * Frees a lock. Its holds are not affected, and waits for it go on.
@@ -1992,144 +1647,55 @@ ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_new(zklock_lock_options **options);
 
 /**
- * Frees lock options. Locks that were made with them are not affected.
+ * Sets an option of a lock:
  *
- * @param options may be NULL. A handle that was already freed is ignored.
- */
-void zklock_lock_options_free(zklock_lock_options *options);
-
-/**
- * Sets the boolean properties of the lock. This replaces flags that were set earlier.
+ * - reentrant (YES|NO): Whether a thread that holds the lock may acquire it again. Only that thread
+ *   may then release its holds. Not for semaphores. Default: no.
+ * - dialect (DIALECT): The library that the lock shares its queue with: curator (also
+ *   go-zookeeper), kazoo for mutexes and read/write locks, writelock for mutexes; or the pattern of
+ *   a home-made lock, such as {name}_lock_{sequence}. Default: curator.
+ * - foreign (refuse|ignore-unknown): Whether an acquire fails if a contender cannot see ours, or
+ *   ignores one of a home-made lock and waits for one of a known library. Both may then hold the
+ *   lock, unless that contender has nothing to do with it or does see ours. Default: refuse.
+ * - permits (N): How many permits of a semaphore to acquire at once, up to 256. Default: 1.
+ * - limit-at (PATH): The node that stores a semaphore's number of permits, in the format of
+ *   Curator's SharedCount.
+ * - linger (DURATION): How long the lock's node stays after a release while no other client wants
+ *   the lock, so that this client acquires it again without a request. For mutexes and read/write
+ *   locks. Default: 0s.
+ * - local-turns (N): How many holders of this client may follow one another on one node while other
+ *   clients wait. For mutexes and read/write locks. Default: 1.
+ * - figures (NAME): A name under which the client counts the lock separately, up to 128 bytes.
  *
- * @param options the options.
- * @param flags 0, or a sum of zklock_flag.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32_t flags);
-
-/**
- * Sets how the lock's nodes are named. Contenders of every dialect are recognised, whichever one
- * the lock itself uses.
+ * Contenders of every dialect are recognised, whichever one the lock itself uses. Grants on one
+ * node, because of linger or local-turns, have the same token, so the resource that the lock guards
+ * must accept a token equal to the largest that it has seen. docs/interop.md says more about dialect
+ * and foreign, docs/performance.md about linger and local-turns, and docs/monitoring.md about
+ * figures.
  *
- * @param options the options.
- * @param dialect one of zklock_dialect, where each lists the kinds of lock that can use it.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int32_t dialect);
-
-/**
- * Makes the lock a member of the queue of a home-made lock, whose nodes are named by a pattern. It
- * replaces the dialect, and zklock_lock_options_set_dialect replaces the pattern. For mutexes, and
- * with `{R|W}` for the sides of a read/write lock.
- *
- * A pattern is text with these parts: `{sequence}` is the number that the server appends, and
- * comes last. `{name}` is the last component of the lock's path, for several locks under one node;
- * contenders are then children of the node above. `{any}` is what each contender chooses; ours is 32
- * hexadecimal digits. `{R|W}` has the letters of readers and of writers. Children whose names do
- * not match are ignored.
- *
- * @param options the options.
- * @param pattern such as `{name}_lock_{sequence}`, which makes report_lock_0000000001 of the path
- *     /locks/report.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not a pattern, or a name could be read in two
- *     ways with it.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set_dialect_pattern(zklock_lock_options *options,
-                                                      const char *pattern);
-
-/**
- * Sets how many permits of a semaphore to acquire at once. Default: 1.
- *
- * @param options the options.
- * @param permits 1 to 256.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set_permits(zklock_lock_options *options,
-                                              uint32_t permits);
-
-/**
- * Sets the node that holds the number of permits of a semaphore, in the format of Curator's
- * SharedCount. While it does not exist, the limit is the one given to zklock_semaphore_new.
- * Waiters notice when zklock_set_limit changes it.
- *
- * @param options the options.
- * @param path such as "/limits/licences".
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
-                                               const char *path);
-
-/**
- * Sets how long the lock's node stays after a release while no other contender wants the lock.
- * Default: 0, so it is deleted at once. For mutexes and the sides of a read/write lock.
- *
- * While the node lingers, nobody holds the lock. The client's next acquire takes the node over
- * without a request, or after one check if its lease has run out or the client is disconnected.
- * When another contender queues, of any library, the node is deleted: at once, or on release if
- * the lock is held. So a lock that only one process uses again and again costs no request, and
- * other processes that want it wait for no more than a deletion. All readers of a client share
- * one node, until a writer queues.
- *
- * All grants on one node have the same token, so the resource that the lock guards must accept a
- * token equal to the largest that it has seen. If another client tries the lock once while the
- * node lingers, it finds the lock busy. That try causes the node to be deleted, so the lock is
- * free afterwards. If the process is killed, others wait for its session timeout, as for any
- * holder.
- *
- *     zklock_lock_options *options;
- *
- *     if (zklock_lock_options_new(&options) != ZKLOCK_OK) return fail(zklock_last_error());
- *     if (zklock_lock_options_set_linger(options, 10000) != ZKLOCK_OK ||
+ *     if (zklock_lock_options_new(&options) != ZKLOCK_OK ||
+ *         zklock_lock_options_set(options, "linger", "10s") != ZKLOCK_OK ||
  *         zklock_mutex_new(client, "/locks/report", options, &lock) != ZKLOCK_OK)
  *         return fail(zklock_last_error());
  *     zklock_lock_options_free(options);
  *
  * @param options the options.
- * @param milliseconds not negative.
- * @return ZKLOCK_OK.
+ * @param option the name of the option.
+ * @param value its value.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such option, or it cannot have this
+ *         value: zklock_last_error() names what is possible.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set_linger(zklock_lock_options *options,
-                                             int64_t milliseconds);
+zklock_status zklock_lock_options_set(zklock_lock_options *options,
+                                      const char *option,
+                                      const char *value);
 
 /**
- * Sets how many holders of this client may follow one another on one node while other clients
- * wait. Default: 1, so that clients take turns, however many threads each has. For mutexes and the
- * sides of a read/write lock.
+ * Frees lock options. Locks that were made with them are not affected.
  *
- * With more than one turn, or with zklock_lock_options_set_linger, threads of this client pass the
- * lock on without a request: without limit while no other client waits, and otherwise for this
- * many turns. All grants on one node have the same token.
- *
- * @param options the options.
- * @param turns 1 to 4294967295.
- * @return ZKLOCK_OK.
+ * @param options may be NULL. A handle that was already freed is ignored.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
-                                                  uint32_t turns);
-
-/**
- * Gives the lock a name under which the client counts it separately. Default: no name, so it is
- * only counted together with all others.
- *
- * Choose a few names, such as "report", and not one for each of thousands of paths: locks that
- * share a name are counted together. A client has 100 names at most, in the order in which locks
- * are made. Locks with later names are counted as "other", and the log has a warning. A set or a
- * choice of locks is counted as a whole. Names of the locks in it have no effect there.
- *
- * @param options the options.
- * @param name 1 to 128 bytes, without control characters.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set_figures(zklock_lock_options *options,
-                                              const char *name);
+void zklock_lock_options_free(zklock_lock_options *options);
 
 /* ==== Acquire ==== */
 
@@ -2193,15 +1759,15 @@ ZKLOCK_NODISCARD
 zklock_status zklock_acquire_start(zklock_lock *lock, int64_t timeout, zklock_call **call);
 
 /**
- * Takes the hold from a call of zklock_acquire_start or zklock_once_begin_start. It returns at once.
+ * Takes the hold from a call of zklock_acquire_start that has acquired its lock. It returns at once.
  * The events of the hold start with the pointer of the call: see zklock_call_set_context.
  *
  * @param call the call. You must still free it.
  * @param[out] hold as for zklock_acquire.
  * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the hold was already taken from the call; ZKLOCK_LOST if
  *         the lock was granted, but lost before this call; ZKLOCK_INVALID_ARGUMENT if the call is of
- *         another function; and everything that zklock_call_finish, zklock_acquire and
- *         zklock_once_begin return.
+ *         another function; everything that zklock_call_finish returns; and everything that
+ *         zklock_acquire returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_hold(zklock_call *call, zklock_hold **hold);
@@ -2216,9 +1782,11 @@ zklock_status zklock_call_hold(zklock_call *call, zklock_hold **hold);
  * against that.
  *
  * @param hold the hold.
- * @return milliseconds, rounded down; 0 if the handle is wrong.
+ * @param[out] milliseconds rounded down.
+ * @return ZKLOCK_OK.
  */
-int64_t zklock_hold_valid_for(const zklock_hold *hold);
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
 
 /**
  * Checks that the lock is certain to be held for this time plus a hundredth of the session
@@ -2272,18 +1840,19 @@ zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
  * the largest it has seen, and accept an equal one.
  *
  * Grants that follow one another on one node have the same token. These are nested holds of a lock
- * made with ZKLOCK_REENTRANT, and grants that a client takes over because of
- * zklock_lock_options_set_linger or zklock_lock_options_set_local_turns. All other grants that
- * exclude each other have different tokens.
+ * that is reentrant, and grants that a client takes over because of the option linger or
+ * local-turns. All other grants that exclude each other have different tokens.
  *
  * Among grants that can be held at the same time, the order of tokens means nothing: the later of
  * two readers with no writer between them may have the smaller token, and so may the later of two
  * permits. So compare a reader's token only with those of writers.
  *
  * @param hold the hold.
- * @return the token; 0, which is smaller than any token, if the handle is wrong.
+ * @param[out] token the token.
+ * @return ZKLOCK_OK.
  */
-uint64_t zklock_hold_token(const zklock_hold *hold);
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
 
 /**
  * Gets the identity of the ensemble. A fence keeps it together with the token (zklock_hold_token),
@@ -2322,12 +1891,12 @@ zklock_status zklock_client_ensemble_id(zklock_client *client,
  *
  * @param database one of zklock_database.
  * @param statement one of zklock_fence_statement.
- * @param[out] text the statement. It is valid for the life of the process.
+ * @param[out] text the statement, in the database's dialect. It is valid for the life of the process.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_fence_sql(zklock_database database,
-                               zklock_fence_statement statement,
+zklock_status zklock_fence_sql(int32_t database,
+                               int32_t statement,
                                const char **text);
 
 /**
@@ -2467,17 +2036,21 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  * Gets the path of the lock that a hold is on.
  *
  * @param hold the hold.
- * @return the path, valid until the hold is freed; "" if the handle is wrong.
+ * @param[out] path valid until the hold is freed.
+ * @return ZKLOCK_OK.
  */
-const char *zklock_hold_path(const zklock_hold *hold);
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
 
 /**
  * Gets the path of a hold's node.
  *
  * @param hold the hold.
- * @return the path, valid until the hold is freed; "" if the handle is wrong.
+ * @param[out] node valid until the hold is freed.
+ * @return ZKLOCK_OK.
  */
-const char *zklock_hold_node(const zklock_hold *hold);
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_node(const zklock_hold *hold, const char **node);
 
 /**
  * Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
@@ -2531,10 +2104,14 @@ void zklock_hold_free(zklock_hold *hold);
  * Gets the state of a hold. It sends no request.
  *
  * @param hold the hold.
+ * @param[out] state the state.
  * @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
- * @return the state; ZKLOCK_STATE_LOST, with ZKLOCK_REASON_OTHER, if the handle is wrong.
+ * @return ZKLOCK_OK.
  */
-zklock_state zklock_hold_state(const zklock_hold *hold, zklock_reason *reason);
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_state(const zklock_hold *hold,
+                                zklock_state *state,
+                                zklock_reason *reason);
 
 /**
  * Registers a callback for the loss of a hold, and returns at once. The callback is called once,
@@ -2591,7 +2168,10 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  * Says whether others are known to be waiting for what this hold has, in any process and with any
  * library. Use it to finish early, or to release the lock between two pieces of work.
  *
- *     for (piece = 0; piece < pieces && !zklock_hold_is_wanted(hold); piece++) work_on(piece);
+ *     for (piece = 0; piece < pieces && !is_wanted; piece++) {
+ *         work_on(piece);
+ *         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     }
  *
  * A request by zklock_request_release, or by Curator's Revoker, counts as a waiter.
  *
@@ -2610,9 +2190,11 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  * and requests to release are seen.
  *
  * @param hold the hold.
- * @return 1 if others wait; 0 if none do, if the hold is released or lost, or if the handle is wrong.
+ * @param[out] is_wanted 1 if others wait; 0 if none do, or if the hold is released or lost.
+ * @return ZKLOCK_OK.
  */
-int zklock_hold_is_wanted(zklock_hold *hold);
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_is_wanted(zklock_hold *hold, int *is_wanted);
 
 /**
  * Waits until others wait for what a hold has. See zklock_hold_is_wanted.
@@ -2714,8 +2296,9 @@ zklock_status zklock_call_set_context(zklock_call *call, void *context);
 /**
  * Gets the result of a call and returns at once. You may call it more than once.
  *
- * This function only gives a number. zklock_call_hold, zklock_call_member, zklock_call_versions and
- * zklock_call_contenders give other results, and you need not call this function before them.
+ * This function only gives a number. zklock_call_hold, zklock_call_client, zklock_call_member,
+ * zklock_call_run, zklock_call_versions and zklock_call_contenders give other results, and you need
+ * not call this function before them.
  *
  * @param call the call. You must still free it.
  * @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
@@ -2738,7 +2321,8 @@ zklock_status zklock_call_finish(zklock_call *call, int64_t *number);
  * yet withdraws: their nodes are deleted in the background. Before the process ends, close the
  * client, which waits for that. Work that has already begun goes on in the background: a release,
  * leaving a barrier, closing a client. A cancelled commit, or end of a run, may or may not be done. If
- * a run is begun just then, it counts as failed.
+ * a client connects after the cancellation, it is closed. If a run is begun just then, it counts as
+ * failed.
  *
  * @param call the call. You must still free it.
  * @return ZKLOCK_OK.
@@ -2747,10 +2331,10 @@ zklock_status zklock_call_cancel(zklock_call *call);
 
 /**
  * Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
- * is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, entered a double
- * barrier or begun a run, and you have not taken the hold or member from it, then the lock is
- * released, the member leaves, or the run counts as failed, in the background. A freed call has no
- * more events.
+ * is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, connected a
+ * client, entered a double barrier or begun a run, and you have not taken the hold, client, member or
+ * run from it, then the lock is released, the client is closed, the member leaves, or the run counts
+ * as failed, in the background. A freed call has no more events.
  *
  * @param call may be NULL. A handle that was already freed is ignored.
  */
@@ -2769,7 +2353,7 @@ void zklock_call_free(zklock_call *call);
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_contenders(zklock_lock *lock,
+zklock_status zklock_contenders(const zklock_lock *lock,
                                 zklock_contender_visitor visitor,
                                 void *context);
 
@@ -2782,7 +2366,7 @@ zklock_status zklock_contenders(zklock_lock *lock,
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_contenders_start(zklock_lock *lock, zklock_call **call);
+zklock_status zklock_contenders_start(const zklock_lock *lock, zklock_call **call);
 
 /**
  * Passes each contender that a call of zklock_contenders_start has found to the visitor, holders
@@ -2938,7 +2522,7 @@ zklock_status zklock_client_stats(const zklock_client *client, zklock_stats *sta
  *     if (report.oldest_hold > 3600000) puts("somebody has been writing the report for an hour");
  *
  * @param client the client.
- * @param name the name that was given to zklock_lock_options_set_figures.
+ * @param name the lock's option figures: 1 to 128 bytes, without control characters.
  * @param[out] stats the figures, all 0 if the client has made no lock with this name.
  * @return ZKLOCK_OK.
  */
@@ -2973,35 +2557,59 @@ zklock_status zklock_client_lock_stats(const zklock_client *client,
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_histogram(const zklock_client *client,
-                                      zklock_histogram histogram,
+                                      int32_t histogram,
                                       zklock_bucket *buckets,
                                       size_t size,
                                       size_t *length,
                                       double *sum);
 
 /**
- * Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus, for one
- * client or for several. The text has Prometheus' format 0.0.4: serve it as "text/plain;
- * version=0.0.4". It sends no request.
+ * Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus. The
+ * text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
  *
  *     static char page[16384];
  *     size_t length;
  *
- *     if (zklock_prometheus(&client, NULL, 1, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
  *     if (length <= sizeof page) fwrite(page, 1, length, out);
  *
  * Names of metrics and labels do not change from version to version, but later versions may add
- * some. Serve one text on a page: in two texts every name would occur twice, which Prometheus refuses.
+ * some. Each text is about one client. For several clients use zklock_prometheus: in two texts on
+ * one page every name would occur twice, which Prometheus refuses.
  *
- * @param clients the clients. If one has not connected yet, all its counts are 0.
- * @param names a name for each client, for the label "client". No two may be equal. NULL for a single
- *         client, without that label.
- * @param count the number of clients, at least 1.
+ * @param client the client. If it has not connected yet, all counts are 0.
  * @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
  *         may be NULL if size is 0.
  * @param size the size of the buffer in bytes.
  * @param[out] length the length of the whole text in bytes, even if it does not fit. The text may
  *         be longer the next time.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_prometheus(const zklock_client *client,
+                                       void *buffer,
+                                       size_t size,
+                                       size_t *length);
+
+/**
+ * Gets the figures of several clients as one text for Prometheus. It is like
+ * zklock_client_prometheus, but each client has a name as the label "client". It sends no request.
+ *
+ *     zklock_client *const clients[] = {orders, billing};
+ *     const char *const names[] = {"orders", "billing"};
+ *     static char page[32768];
+ *     size_t length;
+ *
+ *     if (zklock_prometheus(clients, names, 2, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (length <= sizeof page) fwrite(page, 1, length, out);
+ *
+ * @param clients the clients.
+ * @param names a name for each client. No two may be equal.
+ * @param count the number of clients, at least 1.
+ * @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
+ *         may be NULL if size is 0.
+ * @param size the size of the buffer in bytes.
+ * @param[out] length the length of the whole text in bytes, even if it does not fit.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -3025,7 +2633,7 @@ zklock_status zklock_prometheus(zklock_client *const *clients,
  * @param context passed to the callback. Both must stay valid until they are replaced.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
  */
-zklock_status zklock_set_log(zklock_log_level level, zklock_log_callback callback, void *context);
+zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *context);
 
 /* ==== Related primitives ==== */
 
@@ -3092,7 +2700,29 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_remove_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
- * Waits until the barrier is not set. With a timeout of 0, it says whether the barrier is set.
+ * Asks the servers whether the barrier is set.
+ *
+ * @param barrier the barrier.
+ * @param[out] is_set 1 if it is set, otherwise 0.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
+
+/**
+ * Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
+ * zklock_call_finish gives `is_set` as its number.
+ *
+ * @param barrier the barrier. You may free it before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK. Other statuses come with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier, zklock_call **call);
+
+/**
+ * Waits until the barrier is not set.
  *
  * @param barrier the barrier.
  * @param timeout in milliseconds. 0 checks once, and takes the try timeout if no server answers.
@@ -3225,19 +2855,22 @@ zklock_status zklock_member_leave_start(zklock_member *member,
  * Gets the path of a member's node.
  *
  * @param member the member.
- * @return the path, valid until the member is freed; "" if the handle is wrong.
+ * @param[out] node valid until the member is freed.
+ * @return ZKLOCK_OK.
  */
-const char *zklock_member_node(const zklock_member *member);
+ZKLOCK_NODISCARD
+zklock_status zklock_member_node(const zklock_member *member, const char **node);
 
 /**
  * Says whether and why a member is lost. Once its session has ended, the others consider it to
  * have left. It sends no request.
  *
  * @param member the member.
- * @return why it was lost; ZKLOCK_REASON_NONE if it is not lost; ZKLOCK_REASON_OTHER if the
- *         handle is wrong.
+ * @param[out] reason why it was lost; ZKLOCK_REASON_NONE if it is not lost.
+ * @return ZKLOCK_OK.
  */
-zklock_reason zklock_member_loss(const zklock_member *member);
+ZKLOCK_NODISCARD
+zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *reason);
 
 /**
  * Frees a member. If it has not left yet, it leaves in the background, without waiting for the
@@ -3274,7 +2907,7 @@ zklock_status zklock_once_new(zklock_client *client,
                               const char *path,
                               int64_t every,
                               int64_t offset,
-                              zklock_after_failure after_failure,
+                              int32_t after_failure,
                               zklock_once **once);
 
 /**
@@ -3284,24 +2917,27 @@ zklock_status zklock_once_new(zklock_client *client,
  * ZKLOCK_DONE. If it fails, dies or loses the lock, the job runs here, or in the next period: see
  * zklock_after_failure. The period is the one that it is for the servers once the lock is held.
  *
+ * After ZKLOCK_DONE, the message of zklock_last_error names the process that has run the job.
+ *
  * @param once the job.
  * @param timeout in milliseconds. 0 does not wait for another process, and takes the try timeout if
  *         no server answers. ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] hold the hold of the job's lock, which stands for the run. End the run with
- *         zklock_once_end. If you release or free the hold instead, the run counts as failed.
- * @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do, and
- *         zklock_once_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
- *         time; ZKLOCK_LOST if the lock is lost before the run is recorded; ZKLOCK_CONFLICT if
- *         somebody else writes or deletes the record at that moment; ZKLOCK_REFUSED also if the record
- *         cannot be read, or is from the future by more than a period; ZKLOCK_UNREACHABLE;
- *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param[out] run the run. End it with zklock_run_done or zklock_run_failed, and free it with
+ *         zklock_run_free.
+ * @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do;
+ *         ZKLOCK_TIMEOUT if another process ran it for all that time; ZKLOCK_LOST if the lock is
+ *         lost before the run is recorded; ZKLOCK_CONFLICT if somebody else writes or deletes the
+ *         record at that moment; ZKLOCK_REFUSED also if the record cannot be read, or is from
+ *         the future by more than a period;
+ *         ZKLOCK_UNREACHABLE; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
+ *         callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_begin(zklock_once *once, int64_t timeout, zklock_hold **hold);
+zklock_status zklock_once_begin(zklock_once *once, int64_t timeout, zklock_run **run);
 
 /**
  * Starts to begin a run as zklock_once_begin does, and returns at once. When the call has its
- * result, take the hold from it with zklock_call_hold.
+ * result, take the run from it with zklock_call_run.
  *
  * @param once the job. You may free it before the call.
  * @param timeout in milliseconds, as for zklock_once_begin.
@@ -3314,37 +2950,86 @@ zklock_status zklock_once_begin_start(zklock_once *once,
                                       zklock_call **call);
 
 /**
- * Records how a run ended, and releases the job's lock. The record is only written if the lock is
- * still held. Whatever this returns, except for ZKLOCK_INVALID_ARGUMENT, ZKLOCK_DEADLOCK and
- * ZKLOCK_FORKED, the run has ended: its lock is released, or is being released in the background.
+ * Takes the run from a call of zklock_once_begin_start. It returns at once. The events of its hold
+ * start with the pointer of the call: see zklock_call_set_context.
  *
- * @param hold the hold that zklock_once_begin gave. You must still free it.
- * @param failure NULL if the job is done in this period; otherwise why it failed, for
- *         zklock_once_last. It is kept in one line of at most 500 characters. When the job runs again
- *         then depends on its zklock_after_failure.
+ * @param call the call. You must still free it.
+ * @param[out] run as for zklock_once_begin.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the run was already taken from the call; ZKLOCK_LOST if the
+ *         run has begun, but its hold was lost before this call; ZKLOCK_INVALID_ARGUMENT if the call
+ *         is of another function; everything that zklock_call_finish returns; and everything that
+ *         zklock_once_begin returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_run(zklock_call *call, zklock_run **run);
+
+/**
+ * Gets the hold of a run, for its token (zklock_hold_token), for what tells of its loss, and for
+ * guarded writes. It belongs to the run: do not release it or free it. If you release it, the run
+ * cannot be recorded as done.
+ *
+ * @param run the run.
+ * @param[out] hold valid until the run is freed.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_run_hold(const zklock_run *run, zklock_hold **hold);
+
+/**
+ * Records that the job is done in this period, and releases its lock. The record is only written if
+ * the lock is still held. Whatever this returns, except for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the
+ * run has ended: its lock is released, or is being released in the background.
+ *
+ * @param run the run. You must still free it.
  * @return ZKLOCK_OK; ZKLOCK_LOST if the hold is lost, in which case the run counts as failed, and
  *         another process may have begun to run the job again; ZKLOCK_NOT_HELD if the run was already
  *         ended; ZKLOCK_CONFLICT if somebody else has written or deleted the record; ZKLOCK_UNREACHABLE
- *         if the servers do not answer, so that it is not known whether it is recorded;
- *         ZKLOCK_INVALID_ARGUMENT if the hold is of no run; ZKLOCK_REFUSED and ZKLOCK_TIMEOUT as for
- *         zklock_release; ZKLOCK_DEADLOCK in a callback.
+ *         if the servers do not answer, so that it is not known whether it is recorded; ZKLOCK_REFUSED
+ *         and ZKLOCK_TIMEOUT as for zklock_release; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_end(zklock_hold *hold, const char *failure);
+zklock_status zklock_run_done(zklock_run *run);
 
 /**
- * Starts to end a run as zklock_once_end does, and returns at once.
+ * Starts to end a run as zklock_run_done does, and returns at once.
  *
- * @param hold the hold. You must still free it. Keep it until the call has its result: if you free
- *         the hold or the call earlier, or cancel the call, the run may count as failed.
- * @param failure as for zklock_once_end.
+ * @param run the run. You must still free it. Keep it until the call has its result: if you free the
+ *         run or the call earlier, or cancel the call, the run may count as failed.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_end_start(zklock_hold *hold,
-                                    const char *failure,
-                                    zklock_call **call);
+zklock_status zklock_run_done_start(zklock_run *run, zklock_call **call);
+
+/**
+ * Records that the job has failed, and why, and releases its lock, as zklock_run_done does. When the
+ * job runs again depends on the zklock_after_failure of the job.
+ *
+ * @param run the run. You must still free it.
+ * @param why what zklock_once_last shows later. It is kept in one line of at most 500 characters.
+ * @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; and everything that zklock_run_done returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_run_failed(zklock_run *run, const char *why);
+
+/**
+ * Starts to end a run as zklock_run_failed does, and returns at once. See zklock_run_done_start.
+ *
+ * @param run the run, as for zklock_run_done_start.
+ * @param why as for zklock_run_failed.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK. Other statuses come with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_run_failed_start(zklock_run *run, const char *why, zklock_call **call);
+
+/**
+ * Frees a run, and its hold as zklock_hold_free does. If it has not been ended, it counts as failed,
+ * and its lock is released in the background.
+ *
+ * @param run may be NULL. A handle that was already freed is ignored.
+ */
+void zklock_run_free(zklock_run *run);
 
 /**
  * Reads what is recorded of the last run of a job. It neither waits for a run nor disturbs it.
@@ -3371,8 +3056,9 @@ void zklock_once_free(zklock_once *once);
  * Gets the message of the last call on this thread that failed: what is wrong, and what to do. The
  * wording is meant for people and may change with any version.
  *
- * ZKLOCK_PENDING and ZKLOCK_DONE are no failures, and leave the message alone. Any other status but
- * ZKLOCK_OK replaces it.
+ * Every status but ZKLOCK_OK replaces the message, including ZKLOCK_PENDING and ZKLOCK_TIMEOUT. So
+ * read the message right after the call that failed, before the next zklock_client_next_event or
+ * zklock_call_finish.
  *
  * @return the message, or "" if no call on this thread has failed. It is never NULL, and is valid
  *         until the next call on this thread that fails.

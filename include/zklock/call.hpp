@@ -22,7 +22,7 @@ Value ask(Call call, Given... given) {
 
 /** A string for C. One with a NUL inside is refused: cut off there, it would be the path of another lock. */
 inline const char *text(const std::string &text) {
-    if (text.find('\0') != std::string::npos) fail(ZKLOCK_INVALID_ARGUMENT, "there is a NUL in a text: " + text);
+    if (text.find('\0') != std::string::npos) fail(ZKLOCK_INVALID_ARGUMENT, "there is a NUL in a text: leave it out");
     return text.c_str();
 }
 

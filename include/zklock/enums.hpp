@@ -78,20 +78,6 @@ enum class role : std::int32_t {
     write = ZKLOCK_ROLE_WRITE,
 };
 
-/** How the nodes of a lock are named: see zklock_dialect. */
-enum class dialect : std::int32_t {
-    curator = ZKLOCK_DIALECT_CURATOR,
-    kazoo = ZKLOCK_DIALECT_KAZOO,
-    writelock = ZKLOCK_DIALECT_WRITELOCK,
-};
-
-/** Who may use the nodes that a client creates: see zklock_access. */
-enum class access : std::int32_t {
-    open = ZKLOCK_ACCESS_OPEN,
-    creator_all = ZKLOCK_ACCESS_CREATOR_ALL,
-    read_open = ZKLOCK_ACCESS_READ_OPEN,
-};
-
 /** How a run of a job ended: see zklock_run_outcome. */
 enum class run_outcome : std::int32_t {
     never = ZKLOCK_RUN_NEVER,     ///< The job has never run.

@@ -25,7 +25,7 @@ class basic_mutex {
 public:
     /** The option reentrant is ignored: the class decides. */
     basic_mutex(const client &maker, const std::string &path, lock_options how = lock_options())
-        : locked_(maker.get(), maker.mutex(path, how.reentrant(Reentrant)), Reentrant) {}
+        : locked_(maker.get(), maker.mutex(path, how.set("reentrant", Reentrant ? "yes" : "no")), Reentrant) {}
 
     /** Waits until the mutex is held. As with a std::mutex, a thread must not lock it twice. The log has a warning if one does. */
     void lock() { locked_.lock(); }

@@ -49,7 +49,7 @@ private:
 
     static detail::locked *of(mutex &it) noexcept { return &it.locked_; }
     static detail::locked *of(shared_mutex &it) noexcept { return &it.write_; }
-    /** For locks that a thread may acquire again, use client::all() with lock_options().reentrant(). */
+    /** For locks that a thread may acquire again, use client::all() with the option reentrant. */
     static detail::locked *of(recursive_mutex &) = delete;
 
     std::shared_ptr<hold> acquired() const {

@@ -26,9 +26,9 @@ class scoped_lock;
  * A thread that has locked the read side may lock it again, as another thread might, and must unlock it as often. If it
  * locks the write side, it waits for itself. So does a thread that has locked the write side and locks the read side. The
  * log has a warning about such a wait, and a try returns false. To go from writing to reading without a gap, use
- * client::write_lock() with lock_options().reentrant(), acquire client::read_lock(), and then release the write side:
+ * client::write_lock() with lock_options().set("reentrant", "yes"), acquire client::read_lock(), and then release the write side:
  *
- *     zklock::hold writing = client.write_lock("/locks/catalogue", zklock::lock_options().reentrant()).acquire();
+ *     zklock::hold writing = client.write_lock("/locks/catalogue", zklock::lock_options().set("reentrant", "yes")).acquire();
  *     zklock::hold reading = client.read_lock("/locks/catalogue").acquire();
  *     writing.release();
  */
@@ -36,7 +36,7 @@ class shared_mutex {
 public:
     /** A shared_mutex is never reentrant, whatever the options say. */
     shared_mutex(const client &maker, const std::string &path, lock_options how = lock_options())
-        : write_(maker.get(), maker.write_lock(path, how.reentrant(false)), false), read_(maker.get(), maker.read_lock(path, how), false) {}
+        : write_(maker.get(), maker.write_lock(path, how.set("reentrant", "no")), false), read_(maker.get(), maker.read_lock(path, how), false) {}
 
     /** Waits until the write side is held. */
     void lock() { write_.lock(); }

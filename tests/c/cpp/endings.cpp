@@ -26,7 +26,7 @@ void say(const std::string &line) {
 
 /* Another client holds the second of these paths. */
 void connect(const std::string &hosts, const std::string &own) {
-    the_client.emplace(hosts, zklock::options().session_timeout(SESSION));
+    the_client.emplace(hosts, zklock::options().set("session-timeout", SESSION));
     the_mutex.emplace(*the_client, own);
     the_busy_mutex.emplace(*the_client, own + "-busy");
     the_lock.emplace(the_client->mutex(own + "-second"));

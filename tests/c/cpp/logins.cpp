@@ -38,32 +38,31 @@ TEST(a_client_speaks_tls_in_each_way_that_c_has) {
     const char *said = ground("tls");
     CHECK(std::sscanf(said, "%255s %255s %255s %255s %255s", hosts, authority, certificate, key, stranger) == 5);
     const auto new_options = [] { return zklock::options(); };
-    const auto hasty = [] { return std::move(zklock::options().connect_timeout(2s)); };
     const std::string locked = std::string(key) + ".locked", pass = file_with(key + std::string(".pass"), SECRET + "\n");
     CHECK(!std::system(("openssl pkey -aes256 -passout file:" + pass + " -in " + key + " -out " + locked).c_str()));
-    zklock::client(hosts, new_options().tls(authority, certificate, key)).mutex(fresh_path()).acquire().release();
-    zklock::client(hosts, new_options().pass_phrase(SECRET).tls(authority, certificate, locked));
-    zklock::client(hosts, new_options().pass_phrase_from_file(pass).tls(authority, certificate, locked));
+    const auto tls = [&](const std::string &authorities, const std::string &of) {
+        return std::move(new_options().set("ca", authorities).set("cert", certificate).set("key", of));
+    };
+    const auto connect = [&](const zklock::options &how) { zklock::client client(hosts, how); };
+    zklock::client(hosts, tls(authority, key)).mutex(fresh_path()).acquire().release();
+    connect(tls(authority, locked).set("pass-phrase", SECRET));
+    connect(new_options().set("pass-phrase-file", pass).set("ca", authority).set("cert", certificate).set("key", locked));
     CHECK(!setenv("ZKLOCK_TEST_PASS", SECRET.c_str(), 1) && !setenv("SSL_CERT_FILE", authority, 1));
-    zklock::client(hosts, new_options().pass_phrase_from_env("ZKLOCK_TEST_PASS").tls_system(certificate, locked));
-    says(ZKLOCK_UNREACHABLE, "client certificate", [&] { zklock::client(hosts, hasty().tls_system()); });
-    says(ZKLOCK_UNREACHABLE, "none of the given authorities",
-         [&] { zklock::client(hosts, hasty().tls(stranger, certificate, key)); });
-    says(ZKLOCK_INVALID_ARGUMENT, "/no/such/file.pem", [&] { new_options().tls("/no/such/file.pem"); });
-    says(ZKLOCK_INVALID_ARGUMENT, "CERTIFICATE", [&] { new_options().tls(key); });
-    says(ZKLOCK_INVALID_ARGUMENT, "has a pass phrase", [&] { new_options().tls(authority, certificate, locked); });
-    says(ZKLOCK_INVALID_ARGUMENT, "does not open with the pass phrase",
-         [&] { new_options().pass_phrase("s3cret").tls(authority, certificate, locked); });
-    zklock_options *one = nullptr;
-    OK(zklock_options_new(&one));
-    IS(zklock_options_set_tls(one, authority, certificate, nullptr), ZKLOCK_INVALID_ARGUMENT);
-    SAYS("both or none");
-    zklock_options_free(one);
+    const auto system = [&] { return std::move(new_options().set("tls", "yes")); };
+    connect(system().set("pass-phrase-env", "ZKLOCK_TEST_PASS").set("key", locked).set("cert", certificate));
+    says(ZKLOCK_UNREACHABLE, "client certificate", [&] { connect(system().set("connect-timeout", 2s)); });
+    says(ZKLOCK_UNREACHABLE, "none of the given authorities", [&] { connect(tls(stranger, key).set("connect-timeout", 2s)); });
+    says(ZKLOCK_INVALID_ARGUMENT, "/no/such/file.pem", [&] { connect(tls("/no/such/file.pem", key)); });
+    says(ZKLOCK_INVALID_ARGUMENT, "CERTIFICATE", [&] { connect(tls(key, key)); });
+    says(ZKLOCK_INVALID_ARGUMENT, "has a pass phrase", [&] { connect(tls(authority, locked)); });
+    says(ZKLOCK_INVALID_ARGUMENT, "does not open with the pass phrase", [&] { connect(tls(authority, locked).set("pass-phrase", "s3cret")); });
+    says(ZKLOCK_INVALID_ARGUMENT, "give the option key as well", [&] { connect(system().set("cert", certificate)); });
+    says(ZKLOCK_INVALID_ARGUMENT, "give the option cert as well", [&] { connect(system().set("key", key)); });
+    says(ZKLOCK_INVALID_ARGUMENT, "give ca or tls as well", [&] { connect(new_options().set("cert", certificate).set("key", key)); });
     /* The files are read anew for each connection. */
-    auto late = new_options();
-    late.pass_phrase(SECRET).tls(authority, certificate, locked);
+    auto late = zklock::client::lazy(hosts, tls(authority, locked).set("pass-phrase", SECRET));
     CHECK(!std::remove(locked.c_str()));
-    says(ZKLOCK_REFUSED, locked, [&] { zklock::client(hosts, late); });
+    says(ZKLOCK_REFUSED, locked, [&] { late.connect(); });
 }
 
 /* Counts everything that is logged, at every level. */
@@ -79,7 +78,7 @@ static void look_for_secrets(int32_t, const char *message, void *) {
 
 TEST(a_client_logs_in_in_each_way_that_c_has_and_no_secret_is_told) {
     const std::string file = "/tmp/zklock-login-" + std::to_string(now_ms()), path = fresh_path(), of_sasl = fresh_path();
-    const auto new_options = [] { return std::move(zklock::options().access(zklock::access::creator_all)); };
+    const auto new_options = [] { return std::move(zklock::options().set("access", "creator-all")); };
     const auto uses = [](const zklock::options &how, const std::string &lock) {
         const zklock::client client(servers(), how);
         client.mutex(lock).acquire_for(SOON).release();
@@ -90,30 +89,30 @@ TEST(a_client_logs_in_in_each_way_that_c_has_and_no_secret_is_told) {
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, look_for_secrets, nullptr));
     file_with(file, "ann:" + SECRET + "\n");
     CHECK(!setenv("ZKLOCK_TEST_AUTH", ("ann:" + SECRET).c_str(), 1));
-    uses(new_options().digest("ann", SECRET), path);
-    uses(new_options().digest_from_file(file), path);
-    uses(new_options().digest_from_env("ZKLOCK_TEST_AUTH"), path);
+    uses(new_options().set("auth", "ann:" + SECRET), path);
+    uses(new_options().set("auth-file", file), path);
+    uses(new_options().set("auth-env", "ZKLOCK_TEST_AUTH"), path);
     is_kept_out(zklock::options(), path);
-    is_kept_out(new_options().digest("bob", SECRET), path);
-    uses(new_options().sasl("ann", SECRET), of_sasl);
-    uses(new_options().sasl_from_file(file), of_sasl);
-    uses(new_options().sasl_from_env("ZKLOCK_TEST_AUTH"), of_sasl);
-    is_kept_out(new_options().digest("ann", SECRET), of_sasl);
+    is_kept_out(new_options().set("auth", "bob:" + SECRET), path);
+    uses(new_options().set("sasl", "ann:" + SECRET), of_sasl);
+    uses(new_options().set("sasl-file", file), of_sasl);
+    uses(new_options().set("sasl-env", "ZKLOCK_TEST_AUTH"), of_sasl);
+    is_kept_out(new_options().set("auth", "ann:" + SECRET), of_sasl);
     says(ZKLOCK_INVALID_ARGUMENT, "no node has a creator", [&] { uses(new_options(), path); });
-    says(ZKLOCK_INVALID_ARGUMENT, "colon", [&] { new_options().digest("a:b", SECRET); });
-    says(ZKLOCK_INVALID_ARGUMENT, "quotation mark", [&] { new_options().sasl("a\"b", SECRET); });
-    says(ZKLOCK_INVALID_ARGUMENT, "log in as only one user", [&] { uses(new_options().sasl("ann", SECRET).sasl("bob", SECRET), path); });
+    says(ZKLOCK_INVALID_ARGUMENT, "user:password", [&] { new_options().set("auth", SECRET); });
+    says(ZKLOCK_INVALID_ARGUMENT, "quotation mark", [&] { new_options().set("sasl", "a\"b:" + SECRET); });
+    says(ZKLOCK_INVALID_ARGUMENT, "log in as only one user", [&] { uses(new_options().set("sasl", "ann:" + SECRET).set("sasl", "bob:" + SECRET), path); });
     /* Not with Ann's password: servers accept an unknown user with the password of the last known one. */
-    says(ZKLOCK_REFUSED, "SASL for \"bob\": correct the user or the password", [&] { uses(new_options().sasl("bob", "no"), path); });
-    says(ZKLOCK_INVALID_ARGUMENT, "entry 2 of the access list", [&] { new_options().access("world:anyone:r,sasl:billing"); });
-    says(ZKLOCK_INVALID_ARGUMENT, "not the password", [&] { new_options().access("digest:ann:" + SECRET + ":r"); });
+    says(ZKLOCK_REFUSED, "SASL for \"bob\": correct the user or the password", [&] { uses(new_options().set("sasl", "bob:no"), path); });
+    says(ZKLOCK_INVALID_ARGUMENT, "entry 2 of the access list", [&] { new_options().set("access", "world:anyone:r,sasl:billing"); });
+    says(ZKLOCK_INVALID_ARGUMENT, "not the password", [&] { new_options().set("access", "digest:ann:" + SECRET + ":r"); });
     /* This library is built as most are. */
-    says(ZKLOCK_REFUSED, "built without Kerberos: build it with the feature kerberos", [&] { new_options().kerberos(); });
-    says(ZKLOCK_REFUSED, "built without Kerberos", [&] { new_options().kerberos("zookeeper", "zk1"); });
+    says(ZKLOCK_REFUSED, "built without Kerberos: build it with the feature kerberos", [&] { new_options().set("kerberos", "zookeeper"); });
+    says(ZKLOCK_REFUSED, "built without Kerberos", [&] { new_options().set("kerberos", "zookeeper/zk1"); });
     auto late = new_options();
-    late.digest_from_file(file);
+    late.set("auth-file", file);
     file_with(file, SECRET);
-    says(ZKLOCK_INVALID_ARGUMENT, file, [&] { new_options().digest_from_file(file); });
+    says(ZKLOCK_INVALID_ARGUMENT, file, [&] { new_options().set("auth-file", file); });
     CHECK(!std::remove(file.c_str()));
     says(ZKLOCK_REFUSED, file, [&] { uses(late, path); });
     OK(zklock_set_log(ZKLOCK_LOG_OFF, nullptr, nullptr));
@@ -123,8 +122,8 @@ TEST(a_client_logs_in_in_each_way_that_c_has_and_no_secret_is_told) {
 
 TEST(a_node_that_may_not_be_deleted_goes_with_its_session) {
     const std::string ann = "digest:ann:luOTTlwHEIrsKt6w4elx6NjqkoE=", bob = "digest:bob:L0lKPiM+q1n/5BW0ok/Mpg9RzOI=";
-    const auto as = [](const char *user) { return std::move(zklock::options().digest(user, SECRET)); };
-    const zklock::client owner(servers(), as("ann").access(ann + ":cdrwa," + bob + ":crw,world:anyone:r")), other(servers(), as("bob"));
+    const auto as = [](const char *user) { return std::move(zklock::options().set("auth", user + (":" + SECRET))); };
+    const zklock::client owner(servers(), as("ann").set("access", ann + ":cdrwa," + bob + ":crw,world:anyone:r")), other(servers(), as("bob"));
     const zklock::lock lock = owner.mutex(fresh_path());
     lock.acquire().release();
     zklock::hold elsewhere = other.mutex(fresh_path()).acquire(), hold = other.mutex(lock.path()).acquire();

@@ -239,7 +239,7 @@ TEST(a_lock_may_be_handed_to_another_thread) {
 TEST(each_thread_unlocks_its_own_side) {
     const scene at;
     /* It is not reentrant, whatever the options say: any thread may call unlock(). */
-    zklock::shared_mutex mutex(at.client, at.path, zklock::lock_options().reentrant());
+    zklock::shared_mutex mutex(at.client, at.path, zklock::lock_options().set("reentrant", "yes"));
     mutex.lock();
     CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
     mutex.unlock();
@@ -347,7 +347,7 @@ TEST(a_semaphore_lets_in_as_many_as_it_has_permits) {
     others.release(2);
     CHECK(semaphore.try_acquire() && semaphore.try_acquire());
     semaphore.release(5);
-    zklock::semaphore both(at.client, at.path, 2, zklock::lock_options().permits(2));
+    zklock::semaphore both(at.client, at.path, 2, zklock::lock_options().set("permits", "2"));
     CHECK(both.try_acquire() && !others.try_acquire());
     both.release();
     CHECK(others.try_acquire());

@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds SOON{SOON_MS};
     } while (0)
 
 inline zklock::client new_cpp_client(const std::string &hosts = servers()) {
-    return zklock::client(hosts, zklock::options().session_timeout(SESSION).try_timeout(SOON));
+    return zklock::client(hosts, zklock::options().set("session-timeout", SESSION).set("try-timeout", SOON));
 }
 
 template <class Work>

@@ -96,18 +96,9 @@ static inline zklock_status commits(handles *on) {
     return zklock_hold_commit(on->hold, writes, 2, NULL);
 }
 
-/* A system trusts many authorities, which a library that is not optimised takes long to read. */
-__attribute__((constructor)) static void trusts_nobody(void) { setenv("SSL_CERT_FILE", "/no such file", 1); }
-/* A library that was built without TLS refuses what is about it. */
-static inline zklock_status or_wrong(zklock_status status) {
-    return status == ZKLOCK_REFUSED ? ZKLOCK_INVALID_ARGUMENT : status;
-}
-
 #define QUICK(name, ...) CALL(name, ZKLOCK_OK, 0, zklock_##name(__VA_ARGS__))
 #define WAITS(name, ...) CALL(name, ZKLOCK_OK, 1, zklock_##name(__VA_ARGS__))
 #define LOOKS_AT(name, ...) CALL(name, ZKLOCK_OK, 0, LOOKED(zklock_##name(__VA_ARGS__)))
-#define WRONG(name, ...) CALL(name, ZKLOCK_INVALID_ARGUMENT, 0, zklock_##name(__VA_ARGS__))
-#define WRONG_TLS(name, ...) CALL(name, ZKLOCK_INVALID_ARGUMENT, 0, or_wrong(zklock_##name(__VA_ARGS__)))
 #define PENDING(name, ...) CALL(name, ZKLOCK_PENDING, 0, zklock_##name(__VA_ARGS__))
 
 #define CALL(name, live, blocks, ...)                            \

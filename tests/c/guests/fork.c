@@ -346,7 +346,7 @@ MODE(tried) {
     zklock_options *options = options_with(0, 300);
     IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
     IS(zklock_client_new(",,", options, &client), ZKLOCK_INVALID_ARGUMENT);
-    OK(zklock_options_set_connect_timeout(options, SOON_MS));
+    set_time(options, "connect-timeout", SOON_MS);
     OK(zklock_client_new(words[0], options, &client));
     OK(zklock_client_close(client));
     zklock_client_free(client);

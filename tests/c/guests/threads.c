@@ -30,7 +30,7 @@ TEST(a_hold_stays_when_its_thread_ends) {
     free_all(NULL, lock, NULL);
 
     /* A later thread is not the owner, even if it has the identity of the thread that is gone. */
-    lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
+    lock = new_mutex(client, fresh_path(), IS_REENTRANT);
     hold = join_thread(start_thread(holds, NULL));
     IS(zklock_release(hold), ZKLOCK_NOT_OWNER);
     becomes_valid(hold);

@@ -41,7 +41,7 @@ void free_made(void) {
 static zklock_options *make_options(void) {
     zklock_options *result;
     OK(zklock_options_new(&result));
-    OK(zklock_options_set_session_timeout(result, PATIENT_MS));
+    set_time(result, "session-timeout", PATIENT_MS);
     return keep(OPTIONS, result);
 }
 
@@ -51,12 +51,12 @@ static zklock_lock_options *make_lock_options(void) {
     return keep(LOCK_OPTIONS, result);
 }
 
-static zklock_lock *make_lock(zklock_client *of, const char *path, uint32_t flags) {
-    return keep(LOCK, new_mutex(of, path, flags));
+static zklock_lock *make_lock(zklock_client *of, const char *path, int is_reentrant) {
+    return keep(LOCK, new_mutex(of, path, is_reentrant));
 }
 
-static zklock_hold *make_hold(zklock_client *of, uint32_t flags) {
-    return keep(HOLD, acquire(make_lock(of, fresh_path(), flags), SOON_MS));
+static zklock_hold *make_hold(zklock_client *of, int is_reentrant) {
+    return keep(HOLD, acquire(make_lock(of, fresh_path(), is_reentrant), SOON_MS));
 }
 
 static zklock_call *make_acquire(zklock_client *of, const char *path) {
@@ -160,11 +160,11 @@ const char *harm_of_bystanders(void) {
     zklock_stats stats;
     int descriptor;
     zklock_hold *hold = bystanders[HOLD];
-    if (zklock_options_set_connect_timeout(bystanders[OPTIONS], 10000)) return "the options";
+    if (zklock_options_set(bystanders[OPTIONS], "connect-timeout", "10s")) return "the options";
     if (zklock_client_stats(client, &stats) || stats.losses) return "the client";
     if (strcmp(zklock_lock_path(bystanders[LOCK]), busy_path)) return "the lock";
     if (zklock_hold_token(hold) != token_before || !is_alive(hold)) return "the hold";
-    if (zklock_lock_options_set_permits(bystanders[LOCK_OPTIONS], 1)) return "the lock's options";
+    if (zklock_lock_options_set(bystanders[LOCK_OPTIONS], "permits", "1")) return "the lock's options";
     if (zklock_observer_next(bystanders[OBSERVER], 0, &holder) != ZKLOCK_TIMEOUT) return "the observer";
     if (zklock_call_fd(bystanders[CALL], &descriptor) || descriptor != pending_before) return "the call";
     if (readable(descriptor, 0)) return "what the call waits for";
@@ -279,7 +279,7 @@ static void *in_state(source state, kind kind) {
     case LIVE: return make(kind, client);
     case FRESH: return make_client();
     case FOLLOWED: return followed(make_client());
-    case REENTRANT: return make_hold(client, ZKLOCK_REENTRANT);
+    case REENTRANT: return make_hold(client, IS_REENTRANT);
     case BUSY: return make_busy(kind);
     case NAMED: return make_lock(client, NAMED_PATH, 0);
     case TOLD: return told_observer();
@@ -363,17 +363,11 @@ static void *array_of_names(int64_t second) {
     return (void *)array;
 }
 
-static char *file(const char *variable) {
-    char *name = getenv(variable);
-    if (!name) failed(__FILE__, __LINE__, "%s names a file: tests/c/misuse/run makes it", variable);
-    return name;
-}
-
 /* A path in a folder of its own. */
 static char *in_new_folder(const char *name) {
     static char paths[2][512];
     char *path = paths[!strcmp(name, "staged")];
-    snprintf(path, sizeof paths[0] - sizeof "/staged", "%s/XXXXXX", file("ZKLOCK_FOLDER"));
+    snprintf(path, sizeof paths[0] - sizeof "/staged", "%s/XXXXXX", getenv("ZKLOCK_FOLDER"));
     CHECK(mkdtemp(path));
     strcat(strcat(path, "/"), name);
     return path;
@@ -407,14 +401,8 @@ value value_of(argument argument, int is_forked) {
     case LOCKS: value.pointer = array_of_locks((locks)argument.number, is_forked); break;
     case CLIENTS: value.pointer = array_of_clients((source)argument.number, is_forked); break;
     case NAMES: value.pointer = array_of_names(argument.number); break;
-    case PEM: value.pointer = file("ZKLOCK_PEM"); break;
-    case PEM_KEY: value.pointer = file("ZKLOCK_PEM_KEY"); break;
-    case CREDENTIALS: value.pointer = file("ZKLOCK_CREDENTIALS"); break;
-    case VARIABLE: value.pointer = (char *)(uintptr_t)"ZKLOCK_AUTH"; break;
     case STAGED: value.pointer = staged(); break;
     case TARGET: value.pointer = in_new_folder("target"); break;
-    case ACCESS_LIST: value.pointer = (char *)(uintptr_t)"world:anyone:cdrwa"; break;
-    case PATTERN: value.pointer = (char *)(uintptr_t)"lock-{sequence}"; break;
     case WRITES: value.pointer = (void *)(uintptr_t)arrays[argument.number]; break;
     case NOT_ALIGNED: value.pointer = (char *)(uintptr_t)arrays[0] + 1; break;
     case ROOM: value.pointer = room; break;

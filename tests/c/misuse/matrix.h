@@ -33,8 +33,6 @@ typedef enum {
     HOSTS,
     PATH,
     NODE, /* in the queue of the lock in the state NAMED */
-    ACCESS_LIST,
-    PATTERN,
     WRITES, /* one of `arrays` */
     LOCKS, /* two, and NULL; with what is wrong with them */
     CLIENTS, /* two, and NULL; or the kind of the second */
@@ -46,10 +44,6 @@ typedef enum {
     /* Not for threads that call at random. */
     WILD, /* a pointer that is not a handle */
     NOT_ALIGNED,
-    PEM, /* the file with a certificate, and that with its key */
-    PEM_KEY,
-    CREDENTIALS, /* a file with some, and a variable */
-    VARIABLE,
     STAGED, /* a file, and a place for it in a folder that nothing else has */
     TARGET,
     /* Handles. */

@@ -207,9 +207,8 @@ static int64_t wanted_in_child(const run *run) {
                           !strcmp(name, "zklock_fence_sql");
     if (!function->says_status) return wanted;
     if (run->answer.status == ZKLOCK_FORKED) return ZKLOCK_FORKED;
-    /* Here handles in all states are good handles of the parent: see value_of. This library was built without Kerberos. */
-    int64_t good = strcmp(name, "zklock_options_add_kerberos") ? ZKLOCK_OK : ZKLOCK_REFUSED;
-    if (is_for_children && run->answer.status == good && wanted == ZKLOCK_INVALID_HANDLE) return good;
+    /* Here handles in all states are good handles of the parent: see value_of. */
+    if (is_for_children && run->answer.status == ZKLOCK_OK && wanted == ZKLOCK_INVALID_HANDLE) return ZKLOCK_OK;
     return is_for_children || is_misuse ? wanted : ZKLOCK_FORKED;
 }
 

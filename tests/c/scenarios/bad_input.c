@@ -41,20 +41,28 @@ TEST(bad_options_are_named_one_by_one_and_good_ones_reach_the_client) {
     INVALID(zklock_client_new(NULL, NULL, &client), "ZKLOCK_HOSTS names none");
     INVALID(zklock_client_new(NOT_UTF8, NULL, &client), "hosts is not UTF-8");
     INVALID(zklock_client_new(servers(), NULL, NULL), "client is NULL: give a place for the result");
-    INVALID(zklock_options_set_session_timeout(options, 99), "99ms");
-    INVALID(zklock_options_set_session_timeout(options, -1), "must not be negative");
-    INVALID(zklock_options_set_connect_timeout(options, -1), "must not be negative");
-    INVALID(zklock_options_set_connect_timeout(options, 0), "no time to connect");
-    INVALID(zklock_options_set_try_timeout(options, INT64_MIN), "must not be negative");
-    INVALID(zklock_options_set_told_within(options, -1), "must not be negative");
-    INVALID(zklock_options_set_identity(options, NULL), "identity is NULL");
+    const struct {
+        const char *option, *value, *telling;
+    } bad[] = {{"sesion-timeout", "1s", "there is no option \"sesion-timeout\"; did you mean session-timeout?"},
+               {"timeout", "1s", "there are session-timeout, connect-timeout, try-timeout"},
+               {"session-timeout", "99ms", "99ms is not possible: choose 100 ms to 24 days"},
+               {"connect-timeout", "-1", "\"-1\" is not a duration: write it as 90, 1.5s"},
+               {"auth", "s3cret", "auth: the credentials: the text is not of the form user:password"},
+               {NULL, "1s", "option is NULL"},
+               {"identity", NULL, "value is NULL"}};
+    for (size_t at = 0; at < sizeof bad / sizeof *bad; at++) {
+        INVALID(zklock_options_set(options, bad[at].option, bad[at].value), bad[at].telling);
+    }
+    /* No password is quoted, even where a name should be. */
+    INVALID(zklock_options_set(options, "ann:s3cret", "auth"), "there is no such option; there are");
+    CHECK(!strstr(zklock_last_error(), "s3cret"));
     /* None of this has changed the options. */
-    OK(zklock_options_set_server_version(options, 3, 4));
+    OK(zklock_options_set(options, "server-version", "3.4"));
     CHECK(!setenv("ZKLOCK_HOSTS", servers(), 1));
     OK(zklock_client_new(NULL, options, &client));
     CHECK(stats_of(client).session_timeout == SESSION_MS / 2);
     zklock_client *rare = NULL;
-    OK(zklock_options_set_told_within(options, SESSION_MS / 2));
+    set_time(options, "told-within", SESSION_MS / 2);
     INVALID(zklock_client_new(servers(), options, &rare), "told_within is");
     zklock_options_free(options);
     zklock_lock *several = new_semaphore(client, fresh_path(), 4, 2);
@@ -100,11 +108,8 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     INVALID(zklock_contenders(NULL, never, NULL), "the zklock_lock is NULL");
     INVALID(zklock_client_histogram(client, 99, &bucket, 1, &length, &sum), "number 99");
     OK(zklock_lock_options_new(&options));
-    INVALID(zklock_lock_options_set_flags(options, 0x80000001), "no such flag: 0x80000000");
-    INVALID(zklock_lock_options_set_dialect(options, -1), "no dialect with the number");
-    INVALID(zklock_lock_options_set_dialect_pattern(options, "{name}_lock_"), "has no {sequence}");
-    INVALID(zklock_lock_options_set_dialect_pattern(options, NULL), "pattern is NULL");
-    INVALID(zklock_lock_options_set_linger(options, -1), "a time to linger of -1 ms: it must not be negative");
+    INVALID(zklock_lock_options_set(options, "lingers", "10s"), "did you mean linger?");
+    INVALID(zklock_lock_options_set(options, "dialect", "{name}_lock_"), "has no {sequence}");
     zklock_lock_options_free(options);
     /* The remaining time of a deadline may be negative, and must not become a wait for ever. */
     INVALID(zklock_acquire(lock, -2, &no_hold), "-1 (ZKLOCK_FOREVER) waits for ever, 0 tries once");

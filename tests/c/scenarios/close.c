@@ -20,7 +20,7 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     rivals all = new_rivals();
     char own[64];
     snprintf(own, sizeof own, "%s", fresh_path());
-    zklock_lock *holds = new_mutex(all.client, own, ZKLOCK_REENTRANT);
+    zklock_lock *holds = new_mutex(all.client, own, IS_REENTRANT);
     zklock_double_barrier *round = new_double_barrier(all.client, fresh_path(), 2);
     zklock_hold *hers = acquire(all.others, SOON_MS), *hold = acquire(holds, SOON_MS), *none;
     loss loss = {.hold = hold};
@@ -94,7 +94,7 @@ static zklock_status use_one(handles *handles, int which) {
     case LOCK: return LOOKED(zklock_lock_path(handles->lock));
     case HOLD: return LOOKED(zklock_hold_path(handles->hold));
     case CALL: return zklock_call_fd(handles->call, &descriptor);
-    default: return zklock_options_set_connect_timeout(handles->options, 1000);
+    default: return zklock_options_set(handles->options, "connect-timeout", "1s");
     }
 }
 
@@ -103,7 +103,7 @@ static void frees_in(const int *order, const char *path, int closes_first) {
     handles handles;
     int freed[HANDLES] = {0};
     OK(zklock_options_new(&handles.options));
-    OK(zklock_options_set_session_timeout(handles.options, SESSION_MS));
+    set_time(handles.options, "session-timeout", SESSION_MS);
     OK(zklock_client_new(servers(), handles.options, &handles.client));
     handles.lock = new_mutex(handles.client, path, 0);
     handles.hold = acquire(handles.lock, SOON_MS);

@@ -142,7 +142,7 @@ TEST(a_started_acquire_has_one_event_whatever_ends_it) {
 TEST(a_result_that_comes_at_once_has_one_event_with_its_handle) {
     enum { ROUNDS = 500 };
     zklock_client *client = follow(new_client());
-    zklock_lock *lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
+    zklock_lock *lock = new_mutex(client, fresh_path(), IS_REENTRANT);
     zklock_hold *outer = acquire(lock, SOON_MS), *inner = acquire(lock, 0);
     zklock_call *call;
     int context;

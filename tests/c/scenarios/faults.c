@@ -107,7 +107,7 @@ TEST(a_try_is_bounded_by_its_own_timeout_where_nobody_answers) {
     zklock_member *member, *nobody = NULL;
     zklock_call *call;
     zklock_options *options = options_with(SESSION_MS, HOUR_MS);
-    OK(zklock_options_set_try_timeout(options, 300));
+    set_time(options, "try-timeout", 300);
     OK(zklock_client_new(hosts, options, &client));
     zklock_options_free(options);
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);

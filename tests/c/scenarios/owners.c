@@ -9,7 +9,7 @@ static zklock_status released_elsewhere(zklock_hold *hold) { return join_status(
 
 TEST(another_thread_waits_for_a_reentrant_lock_like_anybody_and_does_not_release_it) {
     rivals all = new_rivals();
-    zklock_lock *lock = new_mutex(all.client, all.path, ZKLOCK_REENTRANT);
+    zklock_lock *lock = new_mutex(all.client, all.path, IS_REENTRANT);
     zklock_hold *outer = acquire(lock, SOON_MS), *next;
     CHECK(refused(start_acquire(lock, 0), NULL, 0) == ZKLOCK_TIMEOUT);
     attempt *other = start_acquire(lock, ZKLOCK_FOREVER);
@@ -29,7 +29,7 @@ TEST(another_thread_waits_for_a_reentrant_lock_like_anybody_and_does_not_release
 
 TEST(what_only_this_thread_can_release_it_does_not_wait_for) {
     rivals all = new_rivals();
-    zklock_lock *reentrant = new_mutex(all.client, all.path, ZKLOCK_REENTRANT);
+    zklock_lock *reentrant = new_mutex(all.client, all.path, IS_REENTRANT);
     zklock_hold *hold = acquire(reentrant, SOON_MS), *none = NULL;
     IS(zklock_acquire(all.lock, ZKLOCK_FOREVER, &none), ZKLOCK_DEADLOCK);
     SAYS(all.path);
@@ -69,7 +69,7 @@ TEST(of_many_threads_that_release_one_hold_one_succeeds) {
 
 TEST(what_a_started_acquire_gets_belongs_to_no_thread) {
     rivals all = new_rivals();
-    zklock_lock *lock = new_mutex(all.client, all.path, ZKLOCK_REENTRANT);
+    zklock_lock *lock = new_mutex(all.client, all.path, IS_REENTRANT);
     zklock_hold *own = acquire(lock, SOON_MS), *hold, *none;
     zklock_call *call;
     /* This thread holds the lock, and starts another wait: that is neither a deadlock nor an inner hold. */

@@ -321,7 +321,7 @@ static void *releases_in_vain(void *hold) {
 
 TEST(a_failure_comes_with_the_result) {
     zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
+    zklock_lock *lock = new_mutex(client, fresh_path(), IS_REENTRANT);
     zklock_hold *hold = acquire(lock, SOON_MS), *inner = acquire(lock, SOON_MS);
     zklock_call *call;
     zklock_write write = {.kind = ZKLOCK_WRITE_DELETE, .path = "/there/is/none", .version = ZKLOCK_ANY_VERSION};

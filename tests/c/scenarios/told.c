@@ -223,7 +223,7 @@ static void must_not_block(zklock_hold *hold, zklock_reason reason, void *contex
 
 TEST(inner_holds_are_told_with_the_outer_one) {
     zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
+    zklock_lock *lock = new_mutex(client, fresh_path(), IS_REENTRANT);
     zklock_hold *outer = acquire(lock, SOON_MS), *inner = acquire(lock, 0), *ended = acquire(lock, 0), *none = NULL;
     news outside = {.hold = outer}, inside = {.hold = inner}, over = {.hold = ended};
     OK(zklock_hold_on_lost(outer, called, &outside));

@@ -193,11 +193,17 @@ int readable(int descriptor, int64_t milliseconds) {
     }
 }
 
+void set_time(zklock_options *options, const char *option, int64_t milliseconds) {
+    char value[32];
+    snprintf(value, sizeof value, "%lldms", (long long)milliseconds);
+    OK(zklock_options_set(options, option, value));
+}
+
 zklock_options *options_with(int64_t session, int64_t connect) {
     zklock_options *options;
     OK(zklock_options_new(&options));
-    if (session) OK(zklock_options_set_session_timeout(options, session));
-    if (connect) OK(zklock_options_set_connect_timeout(options, connect));
+    if (session) set_time(options, "session-timeout", session);
+    if (connect) set_time(options, "connect-timeout", connect);
     return options;
 }
 
@@ -205,7 +211,7 @@ zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) 
     zklock_client *client;
     zklock_options *options = options_with(session, connect);
     /* A try that succeeds may be slow on a busy machine. */
-    OK(zklock_options_set_try_timeout(options, SOON_MS));
+    set_time(options, "try-timeout", SOON_MS);
     OK(zklock_client_new(hosts, options, &client));
     zklock_options_free(options);
     return client;
@@ -215,12 +221,12 @@ zklock_client *connect_to(const char *hosts) { return client_with(hosts, SESSION
 
 zklock_client *new_client(void) { return connect_to(servers()); }
 
-zklock_lock *new_mutex(zklock_client *client, const char *path, uint32_t flags) {
+zklock_lock *new_mutex(zklock_client *client, const char *path, int is_reentrant) {
     zklock_lock_options *options = NULL;
     zklock_lock *lock;
-    if (flags) {
+    if (is_reentrant) {
         OK(zklock_lock_options_new(&options));
-        OK(zklock_lock_options_set_flags(options, flags));
+        OK(zklock_lock_options_set(options, "reentrant", "yes"));
     }
     OK(zklock_mutex_new(client, path, options, &lock));
     zklock_lock_options_free(options);
@@ -254,8 +260,10 @@ zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path
 zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t limit, uint32_t permits) {
     zklock_lock_options *options;
     zklock_lock *lock;
+    char count[16];
+    snprintf(count, sizeof count, "%u", permits);
     OK(zklock_lock_options_new(&options));
-    OK(zklock_lock_options_set_permits(options, permits));
+    OK(zklock_lock_options_set(options, "permits", count));
     OK(zklock_semaphore_new(client, path, limit, options, &lock));
     zklock_lock_options_free(options);
     return lock;

@@ -101,7 +101,8 @@ int readable(int descriptor, int64_t milliseconds);
 /* A client with a session timeout of SESSION_MS. */
 zklock_client *connect_to(const char *hosts);
 zklock_client *new_client(void); /* of servers() */
-zklock_lock *new_mutex(zklock_client *client, const char *path, uint32_t flags);
+#define IS_REENTRANT 1
+zklock_lock *new_mutex(zklock_client *client, const char *path, int is_reentrant);
 zklock_barrier *new_barrier(zklock_client *client, const char *path);
 zklock_double_barrier *new_double_barrier(zklock_client *client, const char *path, uint32_t members);
 /* A job with a period that does not end during a test. */
@@ -132,6 +133,7 @@ pid_t new_child(void);
 const char *fresh_path(void);
 
 /* Options, and a client, with these timeouts, in milliseconds; 0 is the default. */
+void set_time(zklock_options *options, const char *option, int64_t milliseconds);
 zklock_options *options_with(int64_t session, int64_t connect);
 zklock_client *client_with(const char *hosts, int64_t session, int64_t connect);
 

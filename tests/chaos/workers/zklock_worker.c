@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <zklock.h>
 
-#define LINGER_MS 2000
+#define LINGER "2s"
 #define PATIENCE_MS 10000
 /* How often it says that it still holds: ten times more rarely for slow locks. */
 #define STEP_NS INT64_C(2000000)
@@ -115,7 +115,7 @@ static zklock_lock *lock_of(zklock_client *client, const char *word) {
     if (IS("mutex")) {
         ok(zklock_mutex_new(client, path, options, &lock));
     } else if (IS("lingering")) {
-        ok(zklock_lock_options_set_linger(options, LINGER_MS));
+        ok(zklock_lock_options_set(options, "linger", LINGER));
         ok(zklock_mutex_new(client, path, options, &lock));
     } else if (IS("read")) {
         ok(zklock_rwlock_read_new(client, path, options, &lock));
@@ -228,12 +228,14 @@ int main(int count, char **words) {
     zklock_lock **locks;
     const int first = 6, kinds = count - first;
     uint64_t turn;
+    char timeout[32];
     int at;
     if (kinds < 1) usage("HOSTS SESSION_MS REGISTER NAME SEED LOCK...");
     dice = strtoull(words[5], NULL, 10);
     ok(zklock_options_new(&options));
-    ok(zklock_options_set_session_timeout(options, atoll(words[2])));
-    ok(zklock_options_set_identity(options, words[4]));
+    snprintf(timeout, sizeof timeout, "%sms", words[2]);
+    ok(zklock_options_set(options, "session-timeout", timeout));
+    ok(zklock_options_set(options, "identity", words[4]));
     /* It connects on first use, and tries as often as that takes. */
     ok(zklock_client_new_lazy(words[1], options, &client));
     zklock_options_free(options);

@@ -1,7 +1,6 @@
 // A peer with zklock's C++ face: CONNECT KIND PATH SESSION_MS REGISTER NAME [OPTIONS]
 
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -43,17 +42,13 @@ turn simply(zklock::lock lock, std::string mode) {
     };
 }
 
-/** --dialect=kazoo, --dialect=writelock, --foreign=ignore-unknown, --linger=SECONDS, --rest=SECONDS */
+/** --rest=SECONDS, and any option of a lock, such as --dialect=kazoo */
 zklock::lock_options options_of(const std::vector<std::string> &words) {
     zklock::lock_options options;
     for (const std::string &word : words) {
-        if (word == "--dialect=kazoo") options.dialect(zklock::dialect::kazoo);
-        else if (word == "--dialect=writelock") options.dialect(zklock::dialect::writelock);
-        else if (word == "--foreign=ignore-unknown") options.ignore_unknown();
-        else if (word.rfind("--linger=", 0) == 0) {
-            options.linger(std::chrono::milliseconds(std::lround(std::stod(word.substr(9)) * 1000)));
-        } else if (word.rfind("--rest=", 0) == 0) rest = std::chrono::duration<double>(std::stod(word.substr(7)));
-        else throw std::invalid_argument("no option: " + word);
+        const std::string name = word.substr(2, word.find('=') - 2), value = word.substr(word.find('=') + 1);
+        if (name == "rest") rest = std::chrono::duration<double>(std::stod(value));
+        else options.set(name, value);
     }
     return options;
 }
@@ -64,7 +59,7 @@ turn choose(const zklock::client &client, const std::string &kind, const std::st
     if (kind == "semaphore-mutex") return simply(client.semaphore(path, 1, how), "x");
     unsigned limit = 0, permits = 1;
     if (std::sscanf(kind.c_str(), "semaphore:%u:%u", &limit, &permits) >= 1) {
-        return simply(client.semaphore(path, limit, how.permits(permits)), "s:" + std::to_string(permits));
+        return simply(client.semaphore(path, limit, how.set("permits", std::to_string(permits))), "s:" + std::to_string(permits));
     }
     const turn read = simply(client.read_lock(path, how), "r"), write = simply(client.write_lock(path, how), "x");
     if (kind == "rw") {
@@ -79,7 +74,7 @@ int main(int count, char **words) try {
     if (count < 7) return 2;
     line_open(words[5], words[6]);
     zklock::options options;
-    options.session_timeout(std::chrono::milliseconds(std::stoi(words[4]))).identity(words[6]);
+    options.set("session-timeout", std::chrono::milliseconds(std::stoi(words[4]))).set("identity", words[6]);
     zklock::client client(words[1], options);
     const turn next = choose(client, words[2], words[3], options_of({words + 7, words + count}));
     bool goes_on = line_ask("hello", "");

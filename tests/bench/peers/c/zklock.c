@@ -20,7 +20,7 @@ static void *session(const char *connect) {
     zklock_options *options;
     zklock_client *client;
     must("options", zklock_options_new(&options));
-    must("session timeout", zklock_options_set_session_timeout(options, 30000));
+    must("session timeout", zklock_options_set(options, "session-timeout", "30s"));
     must("client", zklock_client_new(connect, options, &client));
     zklock_options_free(options);
     return client;
@@ -33,9 +33,12 @@ static void *lock(void *client, const char *path) {
     struct lock *l = calloc(1, sizeof *l);
     zklock_lock_options *options;
     must("options", zklock_lock_options_new(&options));
-    if (option("linger")) must("linger", zklock_lock_options_set_linger(options, option("linger") * 1000));
-    if (option("turns")) must("turns", zklock_lock_options_set_local_turns(options, option("turns")));
-    if (option("reentrant")) must("flags", zklock_lock_options_set_flags(options, ZKLOCK_REENTRANT));
+    char count[2][16];
+    snprintf(count[0], sizeof count[0], "%d", option("linger"));
+    snprintf(count[1], sizeof count[1], "%d", option("turns"));
+    if (option("linger")) must("linger", zklock_lock_options_set(options, "linger", count[0]));
+    if (option("turns")) must("turns", zklock_lock_options_set(options, "local-turns", count[1]));
+    if (option("reentrant")) must("reentrant", zklock_lock_options_set(options, "reentrant", "yes"));
     must("mutex", zklock_mutex_new(client, path, options, &l->lock));
     zklock_lock_options_free(options);
     l->look = option("valid_for") ? VALID_FOR : option("ensure") ? ENSURE : ACQUIRE;

@@ -16,7 +16,7 @@ __attribute__((constructor)) static void loaded(void) {
         zklock_options *options;
         zklock_client *client;
         if (zklock_options_new(&options)) abort();
-        if (zklock_options_set_connect_timeout(options, 1000)) abort();
+        if (zklock_options_set(options, "connect-timeout", "1s")) abort();
         plugin_status = zklock_client_new(hosts, options, &client);
         snprintf(plugin_said, sizeof plugin_said, "%s", zklock_last_error());
         if (!plugin_status) zklock_client_free(client);
