@@ -1,19 +1,16 @@
-//! The configuration file: options of the connection, one on each line. They become the defaults of those options, so
-//! variables and the command line override them.
+//! The configuration file: options of the connection, one on each line. Variables and the command line override them.
 
-use std::error::Error;
-use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueHint};
+use zklock_core::ClientOptions;
+use zklock_core::face::{Value, unknown};
 
-use crate::connect::{Connection, Secrets, Source};
+use crate::connect::{Source, check, options};
 use crate::failure::Failure;
-use crate::output::harmless;
 
 const NAME: &str = "zklock.conf";
 const OF_ALL_USERS: &str = "/etc/zklock.conf";
@@ -30,15 +27,15 @@ Configuration file:
   $XDG_CONFIG_HOME/zklock.conf (~/.config/zklock.conf), otherwise
   /etc/zklock.conf. With --config /dev/null, no file is read. If no
   other user can read the file (chmod 600), it may also contain
-  auth = USER:PASSWORD, sasl = USER:PASSWORD and pass-phrase = TEXT.
+  auth = USER:PASSWORD, sasl = USER:PASSWORD and pass-phrase = TEXT,
+  as may the variables ZKLOCK_AUTH, ZKLOCK_SASL and ZKLOCK_PASS_PHRASE.
   Options override variables, and variables override the file.";
 
-/// The content of the file, and which file was read.
+/// The options of the file, and which file was read.
 #[derive(Debug, Default)]
 pub(crate) struct Configuration {
     pub(crate) source: Source,
-    pub(crate) secrets: Secrets,
-    options: Vec<(String, OsString)>,
+    pub(crate) options: Vec<(String, String)>,
 }
 
 impl Configuration {
@@ -60,15 +57,6 @@ impl Configuration {
             }
         }
         Ok(Self { source, ..Self::default() })
-    }
-
-    /// Returns the same command line, with these options as defaults.
-    pub(crate) fn beneath(&self, mut command: Command) -> Command {
-        for (name, value) in &self.options {
-            let id = name.replace('-', "_");
-            command = command.mut_arg(id, |arg| arg.default_value(value.clone()));
-        }
-        command
     }
 
     fn of(file: &Path, open: File) -> Result<Self, Failure> {
@@ -98,33 +86,30 @@ impl Configuration {
         let (name, value) =
             line.split_once('=').ok_or("this line has no =: write name = value, or # before a comment")?;
         let (name, value) = (name.trim(), value.trim());
-        let secret = self.secrets.named(name);
-        if secret.is_none() && option(name).is_none() {
-            let all = names().join(", ");
-            return Err(format!("there is no option {:?} here; there are {all}", harmless(name)));
+        let option = options().find(|option| option.name == name);
+        if option.is_none() && name != "hosts" {
+            return Err(
+                unknown(name, ["hosts"].into_iter().chain(options().map(|option| option.name))).to_string()
+            );
         }
         if value.is_empty() {
             return Err(format!("{name} has no value: write {name} = value, or take the line out"));
         }
-        let is_repeated = secret
-            .as_ref()
-            .map_or_else(|| self.options.iter().any(|(other, _)| other == name), |secret| secret.is_some());
-        if is_repeated {
+        if self.options.iter().any(|(other, _)| other == name) {
             return Err(format!("{name} has a line already: take one of them out"));
         }
-        match secret {
-            Some(secret) => {
-                check_private(name, file, metadata)?;
-                *secret = Some(value.to_owned());
-                self.secrets.check().map_err(|error| format!("{name}: {error}"))
-            }
-            None => {
-                let value = of_file(name, value, file);
-                check(name, &value).map_err(|problem| format!("{name}: {problem}"))?;
-                self.options.push((name.to_owned(), value));
-                Ok(())
-            }
+        let checked =
+            option.map_or_else(|| ClientOptions::new(value).map(drop), |option| check(option, value));
+        checked.map_err(|problem| format!("{name}: {problem}"))?;
+        let mut value = value.to_owned();
+        match (option.map(|option| option.value), file.parent()) {
+            (Some(Value::Secret(_)), _) => check_private(name, file, metadata)?,
+            // Relative to the file's folder, because `zklock` is started from anywhere.
+            (Some(Value::File), Some(folder)) => value = folder.join(value).to_string_lossy().into_owned(),
+            _ => {}
         }
+        self.options.push((name.to_owned(), value));
+        Ok(())
     }
 }
 
@@ -137,53 +122,6 @@ fn usual_places() -> Vec<PathBuf> {
         |variable| std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let own = folder("XDG_CONFIG_HOME").or_else(|| folder("HOME").map(|home| home.join(".config")));
     own.map(|own| own.join(NAME)).into_iter().chain([PathBuf::from(OF_ALL_USERS)]).collect()
-}
-
-/// Returns the options that may be in a file.
-fn command() -> Command {
-    Connection::augment_args(Command::new("zklock").no_binary_name(true))
-        .mut_args(|arg| arg.env(None))
-        .mut_arg("tls", |arg| arg.action(ArgAction::Set).value_parser(yes_or_no).default_value("no"))
-}
-
-fn option(name: &str) -> Option<Arg> {
-    command().get_arguments().find(|arg| arg.get_long() == Some(name) && name != "config").cloned()
-}
-
-fn names() -> Vec<String> {
-    let command = command();
-    let options = command.get_arguments().filter_map(Arg::get_long).filter(|name| *name != "config");
-    options.chain(Secrets::NAMES).map(str::to_owned).collect()
-}
-
-/// Returns the value of an option in a file. A path there is relative to the file's folder, because `zklock` is started
-/// from anywhere.
-fn of_file(name: &str, value: &str, file: &Path) -> OsString {
-    let is_path = option(name).is_some_and(|option| option.get_value_hint() == ValueHint::AnyPath);
-    match file.parent() {
-        Some(folder) if is_path => folder.join(value).into_os_string(),
-        _ => value.into(),
-    }
-}
-
-/// Checks the value as the command line would, and later the library.
-fn check(name: &str, value: &OsStr) -> Result<(), String> {
-    let mut word = OsString::from(format!("--{name}="));
-    word.push(value);
-    let matches = command().try_get_matches_from([word]).map_err(|error| {
-        // The error around it is about the command line.
-        error.source().map_or_else(|| error.to_string(), ToString::to_string)
-    })?;
-    let connection = Connection::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-    connection.check().map_err(|error| error.to_string())
-}
-
-fn yes_or_no(text: &str) -> Result<bool, String> {
-    match text {
-        "yes" | "true" | "on" | "1" => Ok(true),
-        "no" | "false" | "off" | "0" => Ok(false),
-        _ => Err(format!("{text:?} is neither yes nor no")),
-    }
 }
 
 /// Checks who may use a file with secrets, as OpenSSH does for keys. But the group may read a file of root's, so that

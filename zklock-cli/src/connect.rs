@@ -5,55 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args};
-use zklock_core::face::times;
-use zklock_core::{Access, Client, ClientOptions, Credentials, ErrorKind, PassPhrase, Tls};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use zklock_core::face::{Named, Value, times};
+use zklock_core::{Client, ClientOptions, ErrorKind};
 
 use crate::duration;
 use crate::failure::Failure;
 
-/// The variables that contain secrets. The library reads them, and no help text shows them as a default.
-const AUTH: &str = "ZKLOCK_AUTH";
-const SASL: &str = "ZKLOCK_SASL";
-const PASS_PHRASE: &str = "ZKLOCK_PASS_PHRASE";
+/// What the command cannot do without, was not built with, or has variables for.
+const LEFT_OUT: [&str; 5] = ["heartbeat", "kerberos", "auth-env", "sasl-env", "pass-phrase-env"];
 
-/// The passwords of a configuration file. The variables of these names override them.
-#[derive(Clone, Default)]
-pub(crate) struct Secrets {
-    auth: Option<String>,
-    sasl: Option<String>,
-    pass_phrase: Option<String>,
-}
-
-impl fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secrets")
-    }
-}
-
-impl Secrets {
-    pub(crate) const NAMES: [&str; 3] = ["auth", "sasl", "pass-phrase"];
-
-    pub(crate) fn named(&mut self, name: &str) -> Option<&mut Option<String>> {
-        match name {
-            "auth" => Some(&mut self.auth),
-            "sasl" => Some(&mut self.sasl),
-            "pass-phrase" => Some(&mut self.pass_phrase),
-            _ => None,
-        }
-    }
-
-    /// Checks whether the library takes them.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.auth.as_deref().map(|text| login(text, Credentials::digest)).transpose()?;
-        self.sasl.as_deref().map(|text| login(text, Credentials::sasl)).transpose()?;
-        self.pass_phrase.as_deref().map(PassPhrase::new).transpose()?;
-        Ok(())
-    }
-}
-
-/// How to reach the ensemble. Passwords are not options, because others see the command line: put USER:PASSWORD into
-/// ZKLOCK_AUTH or ZKLOCK_SASL, or into a file.
+/// How to reach the ensemble.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
@@ -62,66 +24,104 @@ pub(crate) struct Connection {
     config: Option<PathBuf>,
 
     /// The servers, host:port,host:port; a /chroot may follow
-    #[arg(long, short = 'H', env = hosts_variable(), global = true)]
+    #[arg(long, short = 'H', env = is_usable("ZKLOCK_HOSTS").then_some("ZKLOCK_HOSTS"), global = true)]
     pub(crate) hosts: Option<String>,
 
-    /// The session timeout to ask for: after a crash of the machine, the lock is free when this time is over
-    /// [default: 10s]
-    #[arg(long, env = "ZKLOCK_SESSION_TIMEOUT", value_name = "DURATION", value_parser = duration::parse, global = true)]
-    pub(crate) session_timeout: Option<Duration>,
-
-    /// How long to try to reach a server [default: 10s]
-    #[arg(long, env = "ZKLOCK_CONNECT_TIMEOUT", value_name = "DURATION", value_parser = duration::parse, global = true)]
-    pub(crate) connect_timeout: Option<Duration>,
-
-    /// How soon to learn of a loss that no server reports: up to a fifth of the session timeout, which halves the writes
-    /// [default: a tenth of the session timeout]
-    #[arg(long, env = "ZKLOCK_TOLD_WITHIN", value_name = "DURATION", value_parser = duration::parse, global = true)]
-    told_within: Option<Duration>,
-
-    /// The name under which others see the holder [default: host/pid]
-    #[arg(long, env = "ZKLOCK_IDENTITY", value_name = "NAME", global = true)]
-    identity: Option<String>,
-
-    /// A file with USER:PASSWORD, for digest authentication (or put that into ZKLOCK_AUTH)
-    #[arg(long, env = "ZKLOCK_AUTH_FILE", value_name = "FILE", global = true)]
-    auth_file: Option<PathBuf>,
-
-    /// A file with USER:PASSWORD, for SASL (or put that into ZKLOCK_SASL)
-    #[arg(long, env = "ZKLOCK_SASL_FILE", value_name = "FILE", global = true)]
-    sasl_file: Option<PathBuf>,
-
-    /// Who may use the nodes that zklock creates: open, creator-all, or a list such as
-    /// sasl:billing:cdrwa,world:anyone:r
-    #[arg(long, env = "ZKLOCK_ACCESS", hide_env_values = true, value_name = "ACCESS", value_parser = access, global = true)]
-    access: Option<Access>,
-
-    /// Connect with TLS, and trust the authorities that the system trusts
-    #[arg(long, env = "ZKLOCK_TLS", global = true, value_parser = clap::builder::FalseyValueParser::new())]
-    pub(crate) tls: bool,
-
-    /// Connect with TLS, and trust the authorities in this PEM file
-    #[arg(long, env = "ZKLOCK_CA", value_name = "FILE", global = true)]
-    pub(crate) ca: Option<PathBuf>,
-
-    /// The client's certificate, a PEM file
-    #[arg(long, env = "ZKLOCK_CERT", value_name = "FILE", global = true)]
-    cert: Option<PathBuf>,
-
-    /// The certificate's key, a PEM file; ZKLOCK_PASS_PHRASE has the pass phrase of an encrypted
-    /// key
-    #[arg(long, env = "ZKLOCK_KEY", value_name = "FILE", global = true)]
-    key: Option<PathBuf>,
+    #[command(flatten)]
+    given: Given,
 
     /// Whether the option names the servers, and not a variable.
     #[arg(skip)]
     names_hosts: bool,
 
     #[arg(skip)]
-    secrets: Secrets,
-
-    #[arg(skip)]
     pub(crate) source: Source,
+}
+
+/// The options of the library that are given, with their values.
+#[derive(Clone, Default)]
+struct Given(Vec<(String, String)>);
+
+/// Without the passwords.
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Given")
+    }
+}
+
+/// Passwords are not on the command line, where others see them.
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        command.args(options().filter(|option| !is_secret(option)).map(argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = options().filter_map(|option| {
+            let variable = variable(option.name);
+            if is_secret(option) {
+                let is_set = std::env::var_os(&variable).is_some_and(|value| !value.is_empty());
+                return is_set.then(|| (format!("{}-env", option.name), variable));
+            }
+            Some((option.name.to_owned(), matches.get_one::<String>(option.name)?.clone()))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Returns the options of the library that the command has.
+pub(crate) fn options() -> impl Iterator<Item = &'static Named<ClientOptions>> {
+    ClientOptions::NAMED.iter().filter(|option| !LEFT_OUT.contains(&option.name))
+}
+
+fn is_secret(option: &Named<ClientOptions>) -> bool {
+    matches!(option.value, Value::Secret(_))
+}
+
+fn argument(option: &'static Named<ClientOptions>) -> Arg {
+    let default = Some(option.default).filter(|default| !default.is_empty());
+    let default = default.map(|default| format!(" [default: {default}]")).unwrap_or_default();
+    let mut argument = Arg::new(option.name)
+        .long(option.name)
+        .value_name(option.value.word())
+        .value_parser(|text: &str| check(option, text).map(|()| text.to_owned()))
+        .help(format!("{}{default}", option.about))
+        // A list may have hashes of passwords.
+        .hide_env_values(option.name == "access")
+        .global(true);
+    if option.value == Value::YesNo {
+        argument = argument.num_args(0..=1).require_equals(true).default_missing_value("yes");
+    }
+    let variable = variable(option.name);
+    if is_usable(&variable) { argument.env(variable) } else { argument }
+}
+
+/// Checks a value, as far as no file has to be read for that.
+pub(crate) fn check(option: &Named<ClientOptions>, text: &str) -> Result<(), zklock_core::Error> {
+    if option.value == Value::File {
+        return Ok(());
+    }
+    (option.set)(ClientOptions::new("localhost")?, text).map(drop)
+}
+
+/// Returns the variable of an option: ZKLOCK_SESSION_TIMEOUT of session-timeout.
+fn variable(option: &str) -> String {
+    format!("ZKLOCK_{}", option.to_uppercase().replace('-', "_"))
+}
+
+/// A variable that is empty counts as not set.
+fn is_usable(variable: &str) -> bool {
+    std::env::var_os(variable).is_none_or(|value| !value.is_empty())
 }
 
 /// The sources of the options, besides the command line and the variables.
@@ -148,21 +148,38 @@ impl Source {
     }
 }
 
-/// Names the variable with the servers. One that is empty counts as not set.
-fn hosts_variable() -> Option<&'static str> {
-    let name = "ZKLOCK_HOSTS";
-    std::env::var_os(name).is_none_or(|hosts| !hosts.is_empty()).then_some(name)
-}
-
-fn access(text: &str) -> Result<Access, String> {
-    text.parse().map_err(|error: zklock_core::Error| error.to_string())
-}
-
 impl Connection {
-    /// Notes where its values come from.
-    pub(crate) fn learn_sources(&mut self, matches: &ArgMatches, source: Source, secrets: Secrets) {
+    /// Adds what only the file has, and notes where the values come from.
+    pub(crate) fn complete(&mut self, matches: &ArgMatches, source: Source, of_file: Vec<(String, String)>) {
         self.names_hosts = matches.value_source("hosts") == Some(ValueSource::CommandLine);
-        (self.source, self.secrets) = (source, secrets);
+        self.source = source;
+        for (name, value) in of_file {
+            if name == "hosts" {
+                self.hosts.get_or_insert(value);
+            } else if self.get(&format!("{name}-env")).is_none() {
+                self.set_default(&name, &value);
+            }
+        }
+    }
+
+    /// Sets an option, unless it was given.
+    pub(crate) fn set_default(&mut self, option: &str, value: &str) {
+        if self.get(option).is_none() {
+            self.given.0.push((option.to_owned(), value.to_owned()));
+        }
+    }
+
+    fn get(&self, option: &str) -> Option<&str> {
+        self.given.0.iter().find(|(name, _)| name == option).map(|(_, value)| &**value)
+    }
+
+    /// Returns the value of an option that is a time, if it was given.
+    pub(crate) fn time(&self, option: &str) -> Option<Duration> {
+        duration::parse(self.get(option)?).ok()
+    }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.options().is_ok_and(|options| options.is_encrypted())
     }
 
     /// Returns the servers, if the option names them.
@@ -171,8 +188,8 @@ impl Connection {
     }
 
     /// Returns the configuration file that an option or a variable names.
-    pub(crate) fn configuration_file(matches: &ArgMatches) -> Option<&Path> {
-        matches.get_one::<PathBuf>("config").map(PathBuf::as_path)
+    pub(crate) fn configuration_file(&self) -> Option<&Path> {
+        self.config.as_deref()
     }
 
     pub(crate) fn hosts(&self) -> Result<&str, Failure> {
@@ -185,53 +202,24 @@ impl Connection {
         })
     }
 
-    /// Checks whether the library takes the options, as far as no file has to be read for that.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.named_options(self.hosts.as_deref().unwrap_or("localhost")).map(drop)
-    }
-
     pub(crate) fn options(&self) -> Result<ClientOptions, Failure> {
         self.options_at(self.hosts()?)
     }
 
     /// Like [`options`](Self::options), for these hosts.
     pub(crate) fn options_at(&self, hosts: &str) -> Result<ClientOptions, Failure> {
-        let mut options = self.named_options(hosts)?;
-        for credentials in self.credentials()? {
-            options = options.credentials(credentials);
+        let timeout = self.time("session-timeout").unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
+        let latest = times::RAREST_OF_RUN.of(timeout);
+        if let Some(told_within) = self.time("told-within").filter(|told_within| *told_within > latest) {
+            let (given, latest) = (duration::short(told_within), duration::short(latest));
+            let message =
+                format!("--told-within {given}: choose {latest} at most, a fifth of the session timeout");
+            return Err(Failure::usage(message));
         }
-        if let Some(tls) = self.encryption()? {
-            options = options.tls(tls);
-        }
-        Ok(options)
-    }
-
-    fn named_options(&self, hosts: &str) -> Result<ClientOptions, Failure> {
-        let mut options = ClientOptions::new(hosts)?;
-        if let Some(timeout) = self.session_timeout {
-            options = options.session_timeout(timeout)?;
-        }
-        if let Some(timeout) = self.connect_timeout {
-            options = options.connect_timeout(timeout);
-        }
-        if let Some(told_within) = self.told_within {
-            let timeout = self.session_timeout.unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
-            let latest = times::RAREST_OF_RUN.of(timeout);
-            if told_within > latest {
-                let (given, latest) = (duration::short(told_within), duration::short(latest));
-                let message =
-                    format!("--told-within {given}: choose {latest} at most, a fifth of the session timeout");
-                return Err(Failure::usage(message));
-            }
-            options = options.told_within(told_within);
-        }
-        if let Some(identity) = &self.identity {
-            options = options.identity(identity)?;
-        }
-        if let Some(access) = &self.access {
-            options = options.access(access.clone());
-        }
-        Ok(options)
+        let given = self.given.0.iter();
+        let options =
+            given.fold(ClientOptions::new(hosts), |options, (name, value)| options?.set(name, value));
+        Ok(options?.checked()?)
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
@@ -247,54 +235,6 @@ impl Connection {
         let outcome = work(&client).await;
         client.close().await?;
         outcome
-    }
-
-    fn credentials(&self) -> Result<Vec<Credentials>, Failure> {
-        let mut all = Vec::new();
-        if let Some(file) = &self.auth_file {
-            all.push(Credentials::from_file(file)?);
-        }
-        if is_set(AUTH) {
-            all.push(Credentials::from_env(AUTH)?);
-        } else if let Some(text) = &self.secrets.auth {
-            all.push(login(text, Credentials::digest)?);
-        }
-        if let Some(file) = &self.sasl_file {
-            all.push(Credentials::sasl_from_file(file)?);
-        }
-        if is_set(SASL) {
-            all.push(Credentials::sasl_from_env(SASL)?);
-        } else if let Some(text) = &self.secrets.sasl {
-            all.push(login(text, Credentials::sasl)?);
-        }
-        Ok(all)
-    }
-
-    fn encryption(&self) -> Result<Option<Tls>, Failure> {
-        let mut tls = match &self.ca {
-            Some(authorities) => Tls::from_file(authorities)?,
-            None if self.tls => Tls::system()?,
-            None if self.cert.is_some() || self.key.is_some() => {
-                return Err(Failure::usage("--cert and --key are for TLS: give --ca or --tls as well"));
-            }
-            None => return Ok(None),
-        };
-        match (&self.cert, &self.key) {
-            (Some(certificate), Some(key)) => {
-                if is_set(PASS_PHRASE) {
-                    tls = tls.pass_phrase(PassPhrase::from_env(PASS_PHRASE)?);
-                } else if let Some(text) = &self.secrets.pass_phrase {
-                    tls = tls.pass_phrase(PassPhrase::new(text)?);
-                }
-                tls = tls.identity_from_files(certificate, key)?;
-            }
-            (None, None) => {}
-            (Some(_), None) => return Err(Failure::usage("--cert needs its key: give --key as well")),
-            (None, Some(_)) => {
-                return Err(Failure::usage("--key needs its certificate: give --cert as well"));
-            }
-        }
-        Ok(Some(tls))
     }
 }
 
@@ -316,17 +256,4 @@ pub(crate) fn options_for(error: &zklock_core::Error) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-/// Makes credentials of a text of the form USER:PASSWORD. No error quotes it.
-fn login(
-    text: &str,
-    with: impl Fn(&str, &str) -> Result<Credentials, zklock_core::Error>,
-) -> Result<Credentials, Failure> {
-    let (user, password) = text.split_once(':').ok_or_else(|| Failure::usage("write it as USER:PASSWORD"))?;
-    Ok(with(user, password)?)
-}
-
-fn is_set(variable: &str) -> bool {
-    std::env::var_os(variable).is_some()
 }

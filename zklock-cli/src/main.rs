@@ -57,7 +57,6 @@ use nix::sys::signal::SigSet;
 use arguments::{Arguments, Command};
 use commands::{acquire, quickstart};
 use configuration::Configuration;
-use connect::Connection;
 use exit::Exit;
 use failure::Failure;
 use processes::signals::{self, Signals};
@@ -126,18 +125,16 @@ enum Role<'a> {
 fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     let program = OsString::from("zklock");
     let words = || [&program].into_iter().chain(words);
-    let mut matches = Arguments::command().try_get_matches_from(words()).map_err(with_right_name)?;
-    let mut configuration = Configuration::default();
+    let matches = Arguments::command().try_get_matches_from(words()).map_err(with_right_name)?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
     // Commands that need no servers work with any configuration.
     if !matches!(
         matches.subcommand_name(),
         Some("held" | "release" | "fence" | "testing" | "completions" | "man")
     ) {
-        configuration = Configuration::read(Connection::configuration_file(&matches))?;
-        matches = configuration.beneath(Arguments::command()).try_get_matches_from(words())?;
+        let configuration = Configuration::read(arguments.connection.configuration_file())?;
+        arguments.connection.complete(&matches, configuration.source, configuration.options);
     }
-    let mut arguments = Arguments::from_arg_matches(&matches)?;
-    arguments.connection.learn_sources(&matches, configuration.source, configuration.secrets);
     Ok(arguments)
 }
 

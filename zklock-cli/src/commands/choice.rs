@@ -85,7 +85,7 @@ impl Choice {
         spec.check()?;
         let mut options = connection.options()?;
         if let Some(timeout) = self.timeout.filter(|timeout| !timeout.is_zero()) {
-            let patience = connection.connect_timeout.unwrap_or(Duration::from_secs(10));
+            let patience = connection.time("connect-timeout").unwrap_or(Duration::from_secs(10));
             options = options.connect_timeout(patience.min(timeout));
         }
         let client = Client::connect(options).await.map_err(|error| not_connected(&error))?;

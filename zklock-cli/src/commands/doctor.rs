@@ -80,7 +80,7 @@ impl Doctor {
                 return;
             }
         };
-        findings.extend(session_timeout(&client, connection.session_timeout));
+        findings.extend(session_timeout(&client, connection.time("session-timeout")));
         findings.add(encryption(connection));
         self.look_at_lock(&client, connection, servers, findings).await;
         self.look_at_jobs(&client, findings).await;
@@ -234,7 +234,7 @@ fn granted_timeout(granted: Duration, asked: Duration) -> Finding {
 }
 
 fn encryption(connection: &Connection) -> Finding {
-    if connection.tls || connection.ca.is_some() {
+    if connection.is_encrypted() {
         Finding::good("TLS", "the servers' certificates are checked")
     } else {
         Finding::warning(

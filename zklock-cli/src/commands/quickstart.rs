@@ -23,7 +23,7 @@ use crate::output::print;
 const LOCK: &str = "/zklock-quickstart";
 
 /// Short, so that nobody waits long for the lock of a worker that was killed. A real server may grant more.
-const SESSION_TIMEOUT: Duration = Duration::from_secs(2);
+const SESSION_TIMEOUT: &str = "2s";
 
 /// How long a worker waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -85,7 +85,7 @@ impl Quickstart {
     fn on_ensemble(&self, connection: &Connection) -> Option<Connection> {
         let mut connection = connection.clone();
         connection.hosts = Some(self.connect.as_ref().or(connection.hosts_given())?.clone());
-        connection.session_timeout.get_or_insert(SESSION_TIMEOUT);
+        connection.set_default("session-timeout", SESSION_TIMEOUT);
         Some(connection)
     }
 }

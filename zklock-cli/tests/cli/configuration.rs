@@ -127,11 +127,8 @@ fn a_line_that_is_wrong_is_named() {
     let folder = Folder::new();
     let cases: [(&[u8], &str); 14] = [
         (b"# fine\n\nhosts zk1:2181\n", ":3: this line has no =: write name = value"),
-        (
-            b"host = zk1\n",
-            ":1: there is no option \"host\" here; there are hosts, session-timeout, connect-timeout, ",
-        ),
-        (b"config = zk1\n", ":1: there is no option \"config\" here"),
+        (b"host = zk1\n", ":1: there is no option \"host\"; did you mean hosts?\n"),
+        (b"config = zk1\n", ":1: there is no option \"config\"; there are hosts, session-timeout, "),
         (b"hosts = \n", ":1: hosts has no value"),
         (b"hosts = a\nidentity = b\nhosts = a\n", ":3: hosts has a line already"),
         (b"auth = a:b\nauth = a:b\n", ":2: auth has a line already"),
@@ -141,7 +138,7 @@ fn a_line_that_is_wrong_is_named() {
         (b"session-timeout = 1ms\n", ":1: session-timeout: a session timeout of 1ms is not possible"),
         (b"access = all\n", ":1: access: the access is \"open\" or"),
         (b"tls = maybe\n", ":1: tls: \"maybe\" is neither yes nor no"),
-        (b"auth = hidden\n", ":1: auth: write it as USER:PASSWORD"),
+        (b"auth = hidden\n", ":1: auth: the credentials: the text is not of the form user:password"),
         (b"sasl = a\"b:hidden\n", ":1: sasl: "),
     ];
     for (text, problem) in cases {
@@ -161,7 +158,10 @@ fn a_certificate_and_its_key_may_come_from_different_places() {
     let folder = Folder::new();
     let file = folder.file("a.conf", "hosts = zk1:2181\ntls = yes\nkey = client.key\n");
     let ended = failed(&file);
-    assert!(ended.errors.contains("--key needs its certificate: give --cert as well"), "{ended:?}");
+    assert!(
+        ended.errors.contains("the option key needs its certificate: give the option cert as well"),
+        "{ended:?}"
+    );
     let ended = output(zklock_with(&file).args(["--cert", "/nowhere.pem", "ls", "/a"]));
     assert_eq!(ended.code, Some(64), "{ended:?}");
     // Both are known, so one is looked for; a path in the file is relative to its folder.

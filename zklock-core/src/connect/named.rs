@@ -16,7 +16,8 @@ pub struct Named<T: 'static> {
     pub default: &'static str,
     /// What the option is for.
     pub about: &'static str,
-    set: fn(T, &str) -> Result<T, Error>,
+    /// Sets it.
+    pub set: fn(T, &str) -> Result<T, Error>,
 }
 
 /// What an option's value is.

@@ -679,6 +679,15 @@ impl ClientOptions {
         options.checked()
     }
 
+    /// Whether TLS is used, once the options are [checked](Self::checked). It is hidden, because only the command asks.
+    #[doc(hidden)]
+    pub fn is_encrypted(&self) -> bool {
+        #[cfg(feature = "tls")]
+        return self.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        false
+    }
+
     /// Whether the servers can know who the client is.
     fn is_somebody(&self) -> bool {
         #[cfg(feature = "tls")]

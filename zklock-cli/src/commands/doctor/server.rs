@@ -17,7 +17,7 @@ const DEFAULT_PORT: &str = "2181";
 pub(super) async fn look_at_all(connection: &Connection) -> Result<(Vec<Finding>, Vec<String>), Failure> {
     let hosts = connection.hosts()?;
     let servers = hosts.split('/').next().unwrap_or_default();
-    let is_encrypted = connection.tls || connection.ca.is_some();
+    let is_encrypted = connection.is_encrypted();
     let (mut findings, mut reached) = (Vec::new(), Vec::new());
     for server in servers.split(',').map(str::trim).filter(|server| !server.is_empty()) {
         // An IPv6 address has colons of its own, in brackets.
