@@ -98,9 +98,10 @@ impl Configuration {
         if self.options.iter().any(|(other, _)| other == name) {
             return Err(format!("{name} has a line already: take one of them out"));
         }
-        let checked =
-            option.map_or_else(|| ClientOptions::new(value).map(drop), |option| check(option, value));
-        checked.map_err(|problem| format!("{name}: {problem}"))?;
+        match option {
+            Some(option) => check(option, value).map_err(|problem| problem.to_string())?,
+            None => ClientOptions::new(value).map(drop).map_err(|problem| format!("hosts: {problem}"))?,
+        }
         let mut value = value.to_owned();
         match (option.map(|option| option.value), file.parent()) {
             (Some(Value::Secret(_)), _) => check_private(name, file, metadata)?,

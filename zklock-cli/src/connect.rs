@@ -94,7 +94,11 @@ fn argument(option: &'static Named<ClientOptions>) -> Arg {
     let mut argument = Arg::new(option.name)
         .long(option.name)
         .value_name(option.value.word())
-        .value_parser(|text: &str| check(option, text).map(|()| text.to_owned()))
+        .value_parser(|text: &str| match check(option, text) {
+            Ok(()) => Ok(text.to_owned()),
+            // The error around it names the option.
+            Err(error) => Err(error.to_string().replacen(&format!("{}: ", option.name), "", 1)),
+        })
         .help(format!("{}{default}", option.about))
         // A list may have hashes of passwords.
         .hide_env_values(option.name == "access")
@@ -111,7 +115,7 @@ pub(crate) fn check(option: &Named<ClientOptions>, text: &str) -> Result<(), zkl
     if option.value == Value::File {
         return Ok(());
     }
-    (option.set)(ClientOptions::new("localhost")?, text).map(drop)
+    ClientOptions::new("localhost")?.set(option.name, text).map(drop)
 }
 
 /// Returns the variable of an option: ZKLOCK_SESSION_TIMEOUT of session-timeout.

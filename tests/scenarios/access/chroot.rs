@@ -14,7 +14,7 @@ async fn it_is_created_with_the_nodes_above_it_and_stays() {
     let proxy = Proxy::before(shared().server(0));
     proxy.record();
     let options = ANN.options(&proxy.connect_string(), Access::ReadOpen).create_chroot(true);
-    let client = Client::connect(options.chroot("/chroot-made/deep/root").unwrap()).await.unwrap();
+    let client = Client::connect(options.chroot("/chroot-made/deep/root")).await.unwrap();
     // Later no stat shows whether a node is a container.
     assert_eq!(proxy.counts().requests(Kind::CreateContainer), 0, "they are persistent, and no containers");
     assert!(proxy.counts().requests(Kind::Create) >= 3);
@@ -28,7 +28,7 @@ async fn it_is_created_with_the_nodes_above_it_and_stays() {
     }
     // A chroot that exists is used as it is.
     let stranger = BOB.options(&shared().connect_string(), Access::Open).create_chroot(true);
-    let client = Client::connect(stranger.chroot("/chroot-made/deep").unwrap()).await.unwrap();
+    let client = Client::connect(stranger.chroot("/chroot-made/deep")).await.unwrap();
     assert_eq!(soon(client.mutex("/root").unwrap().contenders()).await.unwrap().len(), 0);
     have_list(&seer, &nodes, &Access::ReadOpen).await;
 }
@@ -52,10 +52,10 @@ async fn a_right_that_is_missing_above_it_is_named() {
     let seer = ANN.operator().await;
     seer.create("/chroot-closed", &[ANN.may_all(), BOB.may(Permission::READ)]).await;
     let options = BOB.options(&shared().connect_string(), Access::CreatorAll).create_chroot(true);
-    let inside = Client::connect(options.clone().chroot("/chroot-closed").unwrap()).await.unwrap();
+    let inside = Client::connect(options.clone().chroot("/chroot-closed")).await.unwrap();
     let error = soon(inside.ensemble_id()).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["no identity in /zklock-ensemble", "CREATE"]);
-    let error = soon(Client::connect(options.chroot("/chroot-closed/a/b").unwrap())).await.unwrap_err();
+    let error = soon(Client::connect(options.chroot("/chroot-closed/a/b"))).await.unwrap_err();
     let lack = "lacks the right CREATE in the access list of /chroot-closed";
     says(&error, ErrorKind::Refused, &["the chroot /chroot-closed/a/b cannot be created", lack]);
     assert!(seer.children("/chroot-closed").await.is_empty());
@@ -65,7 +65,7 @@ async fn a_right_that_is_missing_above_it_is_named() {
 async fn one_that_is_missing_to_a_later_session_is_waited_for() {
     let (proxy, admin, path) = (Proxy::before(shared().server(0)), operator(), "/chroot-back");
     admin.create(path, "");
-    let options = options(&proxy.connect_string()).chroot(path).unwrap();
+    let options = options(&proxy.connect_string()).chroot(path);
     let client = Client::connect(options).await.unwrap();
     let lock = client.mutex("/a").unwrap();
     soon(held(&lock).await.release()).await.unwrap();

@@ -132,7 +132,7 @@ async fn a_password_that_is_changed_matters_to_the_next_connection() {
     };
     let file = file("sasl-changed", &ANN.line());
     let of_file = Credentials::sasl_from_file(&file).unwrap();
-    let options = as_user(&ensemble.connect_string(), of_file).session_timeout(LONG).unwrap();
+    let options = as_user(&ensemble.connect_string(), of_file).session_timeout(LONG);
     let client = Client::connect(options).await.unwrap();
     let hold = held(&client.mutex("/sasl-changed").unwrap()).await;
 
@@ -165,7 +165,7 @@ async fn a_password_that_is_changed_matters_to_the_next_connection() {
 async fn a_server_that_would_go_on_with_it_as_nobody_is_named_and_the_session_is_over() {
     let lenient = server(&[ANN]).property("zookeeper.allowSaslFailedClients=true");
     let ensemble = lenient.max_session_timeout(LONG).start();
-    let options = as_user(&ensemble.connect_string(), ANN.sasl()).session_timeout(LONG).unwrap();
+    let options = as_user(&ensemble.connect_string(), ANN.sasl()).session_timeout(LONG);
     let client = Client::connect(options).await.unwrap();
     let hold = held(&client.mutex("/sasl-nobody").unwrap()).await;
     block_in_place(|| ensemble.server(0).set_sasl_users(&[(ANN.name, NEW_ANN.password)]));
@@ -177,7 +177,7 @@ async fn a_server_that_would_go_on_with_it_as_nobody_is_named_and_the_session_is
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_lives_on_as_long_as_one_server_knows_the_password() {
     let ensemble = server(&[ANN]).servers(3).max_session_timeout(LONG).configure(REQUIRED).start();
-    let options = as_user(&ensemble.connect_string(), ANN.sasl()).session_timeout(LONG).unwrap();
+    let options = as_user(&ensemble.connect_string(), ANN.sasl()).session_timeout(LONG);
     let client = Client::connect(options).await.unwrap();
     let hold = held(&client.mutex("/sasl-rolling").unwrap()).await;
     for at in [0, 1] {
@@ -208,7 +208,7 @@ async fn old_servers_log_in_too() {
     let hosts = ensemble.connect_string();
     // They hang up, and do not say why.
     refused(as_user(&hosts, NEW_ANN.sasl()), &["refuse the login by SASL"]).await;
-    let options = as_user(&hosts, ANN.sasl()).session_timeout(LONG).unwrap();
+    let options = as_user(&hosts, ANN.sasl()).session_timeout(LONG);
     let client = Client::connect(options).await.unwrap();
     let hold = held(&client.mutex("/sasl-old").unwrap()).await;
     assert_eq!(ANN.operator_by_sasl(&hosts).await.acl("/sasl-old").await, [ANN.may_all_by_sasl()]);

@@ -92,7 +92,7 @@ async fn no_password_for_sasl_is_said_by_anything() {
     let as_user = |credentials| options(&hosts).credentials(credentials).access(Access::CreatorAll);
     let ann = as_user(ANN.sasl()).credentials(ANN.credentials());
     // His session must not end before he asks for it again, however busy the machine is.
-    let bob = as_user(Credentials::sasl_from_file(&file).unwrap()).session_timeout(SESSION * 5).unwrap();
+    let bob = as_user(Credentials::sasl_from_file(&file).unwrap()).session_timeout(SESSION * 5);
     let fails = |error: &Error| all.say(format_args!("{error} {error:?}"));
     all.say((ANN.sasl(), &ann, &bob));
 

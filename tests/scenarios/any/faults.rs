@@ -51,8 +51,8 @@ async fn rivals_with_overlapping_lists_never_hold_the_same_and_all_have_their_tu
 async fn an_outage_is_not_taken_for_locks_that_others_hold() {
     let proxy = Proxy::before(shared().server(0));
     // So long that the client still trusts its connection when the time is over.
-    let options = options(&proxy.connect_string()).session_timeout(Duration::from_secs(8)).unwrap();
-    let options = options.try_timeout(Duration::from_millis(200)).unwrap();
+    let options = options(&proxy.connect_string()).session_timeout(Duration::from_secs(8));
+    let options = options.try_timeout(Duration::from_millis(200));
     let client = Client::connect(options).await.unwrap();
     let choice = pair(&client, "/any/outage");
     proxy.freeze(Direction::Both);

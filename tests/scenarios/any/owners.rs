@@ -75,7 +75,7 @@ async fn a_reentrant_one_whose_lease_ended_before_its_owner_went_on_is_acquired_
     let (path, other, operator) = ("/any/stalled", client().await, operator());
     let held_by_other = held(&other.mutex(path).unwrap()).await;
     let t = Duration::from_secs(1);
-    let options = on_the_shared_server().session_timeout(t).unwrap().heartbeat(false);
+    let options = on_the_shared_server().session_timeout(t).heartbeat(false);
     let client = Client::connect(options).await.unwrap();
     let reentrant = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
     let choice = client.any(&[reentrant]).unwrap();

@@ -41,7 +41,7 @@ async fn more_than_one_request_takes_is_refused_before_anything_is_sent() {
     // The prefix of each path on the servers counts as well.
     let chroot = format!("/{}", "d".repeat(1000));
     operator().create_all(&chroot, "");
-    let options = options(&shared().connect_string()).chroot(&chroot).unwrap();
+    let options = options(&shared().connect_string()).chroot(&chroot);
     let client = soon(Client::connect(options)).await.unwrap();
     let locks: Vec<_> =
         (0..300).map(|number| client.mutex(&format!("/all/many/{number}")).unwrap()).collect();

@@ -37,7 +37,7 @@ async fn the_limits_of_what_may_be_asked_for_are_accepted() {
     for (asked, granted) in
         [(Duration::from_millis(100), 400), (Duration::from_millis(i32::MAX as u64), 4000)]
     {
-        let options = options(&hosts).session_timeout(asked).unwrap().identity(&"x".repeat(1024)).unwrap();
+        let options = options(&hosts).session_timeout(asked).identity(&"x".repeat(1024));
         let client = soon(Client::connect(options)).await.unwrap();
         assert_eq!(client.session_timeout(), Some(Duration::from_millis(granted)));
         let hold = soon(client.mutex("/bad-limits").unwrap().acquire()).await.unwrap();
@@ -70,14 +70,14 @@ async fn a_chroot_that_is_missing_is_named_and_not_made() {
     let hosts = shared().connect_string();
     let error = connecting(options(&format!("{hosts}/bad-chroot/none"))).await;
     says(&error, ErrorKind::Refused, &["/bad-chroot/none does not exist", "create it"]);
-    let error = connecting(options(&hosts).chroot("/bad-chroot").unwrap()).await;
+    let error = connecting(options(&hosts).chroot("/bad-chroot")).await;
     says(&error, ErrorKind::Refused, &["/bad-chroot does not exist"]);
     assert!(tree("/bad-chroot").is_empty());
 
     // If it is deleted later, an acquire does not create it.
     let admin = operator();
     admin.create("/bad-chroot-gone", "");
-    let client = soon(Client::connect(options(&hosts).chroot("/bad-chroot-gone").unwrap())).await.unwrap();
+    let client = soon(Client::connect(options(&hosts).chroot("/bad-chroot-gone"))).await.unwrap();
     let lock = client.mutex("/a/b").unwrap();
     soon(soon(lock.acquire()).await.unwrap().release()).await.unwrap();
     admin.delete_tree("/bad-chroot-gone");

@@ -152,7 +152,7 @@ async fn without_an_answer_the_connect_timeout_ends_a_question() {
 async fn without_an_answer_the_try_timeout_ends_what_does_not_wait() {
     let proxy = Proxy::before(shared().server(0));
     let options = options(&proxy.connect_string()).connect_timeout(Duration::from_secs(3600));
-    let client = Client::connect(options.try_timeout(Duration::from_millis(300)).unwrap()).await.unwrap();
+    let client = Client::connect(options.try_timeout(Duration::from_millis(300))).await.unwrap();
     let single = client.barrier("/bounded/silent").unwrap();
     let double = barrier(&client, "/bounded/silent-double", 1);
     let member = soon(double.enter()).await.unwrap();

@@ -142,7 +142,7 @@ async fn a_half_open_connection_delays_nobody() {
 async fn an_outage_is_not_called_contention() {
     let (path, holder, proxy) = ("/bounded-outage", client().await, Proxy::before(shared().server(0)));
     let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
-    let patient = options(&proxy.connect_string()).try_timeout(A_WHILE * 2).unwrap();
+    let patient = options(&proxy.connect_string()).try_timeout(A_WHILE * 2);
     let client = Client::connect(patient.clone()).await.unwrap();
     let threads = soon(on_a_thread(move || Client::connect(patient).wait().unwrap())).await;
     let (lock, other) = (client.mutex(path).unwrap(), client.mutex("/bounded-outage-other").unwrap());
@@ -218,7 +218,7 @@ fn patient(hosts: &str) -> ClientOptions {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
     let proxy = Proxy::before(shared().server(0));
-    let options = patient(&proxy.connect_string()).try_timeout(A_WHILE).unwrap();
+    let options = patient(&proxy.connect_string()).try_timeout(A_WHILE);
     let client = Client::connect(options.clone()).await.unwrap();
     let threads = soon(on_a_thread(move || Client::connect(options).wait().unwrap())).await;
     let locks = |kind: &str| {

@@ -10,7 +10,7 @@ const TICK: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(10);
 
 async fn client_with(proxy: &Proxy) -> Client {
-    Client::connect(options(&proxy.connect_string()).session_timeout(LONG).unwrap()).await.unwrap()
+    Client::connect(options(&proxy.connect_string()).session_timeout(LONG)).await.unwrap()
 }
 
 /// Watches a hold for a session timeout. Returns whether it could be relied on all the time.

@@ -60,7 +60,7 @@ async fn thousands_of_waiters_of_one_client_outlive_a_reconnect() {
     const WAITERS: usize = 2_000;
     let paths: Vec<String> = (0..WAITERS).map(|index| format!("/reconnect-many/{index:04}")).collect();
     // On a busy machine so many requests at once may keep the leases from being renewed. These holds must survive that.
-    let patient = options(&shared().connect_string()).session_timeout(SESSION * 5).unwrap().heartbeat(false);
+    let patient = options(&shared().connect_string()).session_timeout(SESSION * 5).heartbeat(false);
     let (holder, (waiter, proxy)) = (soon(Client::connect(patient)).await.unwrap(), proxied_client().await);
     let mut holds = JoinSet::new();
     for path in paths.clone() {

@@ -15,7 +15,7 @@ fn limit(timeout: Duration) -> String {
 }
 
 async fn client_with(hosts: &str) -> Client {
-    soon(Client::connect(options(hosts).session_timeout(LONG).unwrap())).await.unwrap()
+    soon(Client::connect(options(hosts).session_timeout(LONG))).await.unwrap()
 }
 
 /// Cuts the holder off. When the next is granted, the lease of this hold must be over.

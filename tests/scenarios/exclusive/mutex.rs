@@ -59,7 +59,7 @@ async fn a_server_that_dies_and_comes_back_lets_nobody_in_beside_the_holder() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_that_is_cut_off_stops_before_the_next_begins() {
     let proxy = Proxy::before(shared().server(0));
-    let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
+    let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1));
     let cut_off = Client::connect(short).await.unwrap();
     let register = Register::of(1);
     let first = Arc::new(cut_off.mutex("/exclusive/cut-off").unwrap().acquire().await.unwrap());

@@ -15,7 +15,7 @@ fn ensemble(name: &str) -> String {
 }
 
 async fn client_in(chroot: &str, hosts: &str) -> Client {
-    soon(Client::connect(options(hosts).chroot(chroot).unwrap())).await.unwrap()
+    soon(Client::connect(options(hosts).chroot(chroot))).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,7 +80,7 @@ async fn an_identity_that_cannot_be_had_is_named_and_never_made_up() {
 
     let proxy = Proxy::before(shared().server(0));
     let patience = Duration::from_millis(500);
-    let options = options(&proxy.connect_string()).chroot(&chroot).unwrap();
+    let options = options(&proxy.connect_string()).chroot(&chroot);
     let client = soon(Client::connect(options.connect_timeout(patience))).await.unwrap();
     let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
     proxy.freeze(Direction::Both);

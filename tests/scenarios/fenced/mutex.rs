@@ -154,7 +154,7 @@ async fn a_guarded_write_is_refused_when_an_operator_has_deleted_the_node() {
 async fn a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock() {
     let operator = operator();
     let proxy = Proxy::before(shared().server(0));
-    let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
+    let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1));
     let client = Client::connect(short).await.unwrap();
     let (hold, state) = held(&client, "late").await;
     operator.create(&state, "before");

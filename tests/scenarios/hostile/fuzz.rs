@@ -253,7 +253,7 @@ fn replies() {
         });
         runtime.block_on(async {
             let bound = Duration::from_millis(100);
-            let options = fake.options().connect_timeout(bound).server_version(3, 9).unwrap();
+            let options = fake.options().connect_timeout(bound).server_version(3, 9);
             let Ok(client) = soon(Client::connect(options)).await else { return };
             for lock in [client.mutex("/a").unwrap(), client.read_lock("/a/b").unwrap()] {
                 if let Ok(hold) = soon(lock.acquire_timeout(bound)).await {

@@ -87,7 +87,7 @@ async fn a_reply_that_is_left_out_is_noticed_by_the_next() {
     let ensemble = Ensemble::builder().tick(LONG / 20).start();
     let (proxy, path) = (Proxy::before(ensemble.server(0)), "/hostile/left-out");
     let operator = Admin::connect(ensemble.server(0).address());
-    let options = options(&proxy.connect_string()).session_timeout(LONG).unwrap();
+    let options = options(&proxy.connect_string()).session_timeout(LONG);
     let client = soon(Client::connect(options)).await.unwrap();
     assert_eq!(client.session_timeout(), Some(LONG));
     let writer = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__");

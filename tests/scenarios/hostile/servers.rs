@@ -22,7 +22,7 @@ const TOO_LONG: &str = "a message is too long";
 const TOO_SHORT: &str = "a message is shorter than it says";
 
 fn options_of(fake: &Fake) -> ClientOptions {
-    fake.options().connect_timeout(CONNECTING).server_version(3, 9).unwrap()
+    fake.options().connect_timeout(CONNECTING).server_version(3, 9)
 }
 
 /// Asserts that no session opens, the error says why, in time, and the client neither retries without a pause nor reads

@@ -38,7 +38,7 @@ async fn ensemble() -> MutexGuard<'static, Ensemble> {
 }
 
 async fn client_with(hosts: &str, session: Duration) -> Client {
-    let options = options(hosts).session_timeout(session).unwrap();
+    let options = options(hosts).session_timeout(session);
     let client = soon(Client::connect(options)).await.unwrap();
     assert_eq!(client.session_timeout(), Some(session));
     client

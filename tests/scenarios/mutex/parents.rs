@@ -19,7 +19,7 @@ async fn a_parent_deleted_while_one_waits_is_made_again() {
     for again in [false, true] {
         let (admin, path) = (operator(), format!("/parents-waiting-{again}/a"));
         let proxy = Proxy::before(shared().server(0));
-        let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
+        let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1));
         let (holder, waiter) = (client().await, Client::connect(short).await.unwrap());
         let hold = soon(holder.mutex(&path).unwrap().acquire()).await.unwrap();
         let call = acquire(&waiter.mutex(&path).unwrap());

@@ -140,7 +140,7 @@ async fn a_second_close_waits_as_the_first_does() {
 fn a_runtime_that_is_shut_down_leaves_its_nodes_for_no_longer_than_the_session() {
     let (admin, path, session) = (operator(), "/left-runtime", Duration::from_secs(1));
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let options = options(&shared().connect_string()).session_timeout(session).unwrap();
+    let options = options(&shared().connect_string()).session_timeout(session);
     let (client, hold) = runtime.block_on(async {
         let client = Client::connect(options).await.unwrap();
         let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();

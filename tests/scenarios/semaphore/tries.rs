@@ -68,7 +68,7 @@ async fn of_two_tries_at_once_both_succeed_where_permits_are_free() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_behind_one_that_takes_no_permit_is_told_that_it_is_busy_when_its_time_is_over() {
     let (operator, path) = (operator(), "/semaphore/try-behind-nobody");
-    let options = options(&shared().connect_string()).try_timeout(Duration::from_millis(300)).unwrap();
+    let options = options(&shared().connect_string()).try_timeout(Duration::from_millis(300));
     let client = soon(Client::connect(options)).await.unwrap();
     drop(take(&client, path, 3, 1).await);
     settled(&client).await;

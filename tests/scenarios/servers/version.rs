@@ -62,7 +62,7 @@ async fn asked_by(server: &Server, stated: Option<(u32, u32)>) -> usize {
     let proxy = Proxy::start(doorman.address);
     let mut options = options(&proxy.connect_string());
     if let Some((major, minor)) = stated {
-        options = options.server_version(major, minor).unwrap();
+        options = options.server_version(major, minor);
     }
     let client = soon(Client::connect(options)).await.unwrap();
     let lock = client.mutex("/version/asked").unwrap();
@@ -156,7 +156,7 @@ async fn an_old_and_silent_server_creates_what_takes_no_transaction() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_is_stated_and_too_new_is_named_in_the_error() {
-    let options = options(&old().connect_string()).server_version(3, 5).unwrap();
+    let options = options(&old().connect_string()).server_version(3, 5);
     let client = soon(Client::connect(options)).await.unwrap();
     let error = soon(client.mutex("/old/wrong").unwrap().acquire()).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["/old/wrong", "older than 3.5", "state 3.4"]);
@@ -171,7 +171,7 @@ async fn a_version_that_is_stated_and_too_new_is_named_in_the_error() {
 async fn a_version_that_is_stated_and_too_old_costs_what_it_does_not_have() {
     let proxy = Proxy::before(shared().server(0));
     proxy.record();
-    let options = options(&proxy.connect_string()).server_version(3, 4).unwrap();
+    let options = options(&proxy.connect_string()).server_version(3, 4);
     let client = soon(Client::connect(options)).await.unwrap();
     let hold = soon(client.mutex("/version/old").unwrap().acquire()).await.unwrap();
     assert!(operator().stat("/version/old").is_some());

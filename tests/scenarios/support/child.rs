@@ -30,7 +30,7 @@ pub(crate) fn orders() -> Option<(ClientOptions, String)> {
         std::process::exit(0);
     });
     let session = Duration::from_millis(variable(SESSION).parse().expect("milliseconds"));
-    Some((options(&variable(HOSTS)).session_timeout(session).unwrap(), path))
+    Some((options(&variable(HOSTS)).session_timeout(session), path))
 }
 
 /// In the child: tells its parent something.

@@ -141,8 +141,8 @@ pub(crate) async fn slept_through_the_end_of_a_try(kind: &LockKind) {
 /// again.
 async fn delivered_after(kind: &LockKind, stall: Duration, patience: Option<Duration>) -> bool {
     let path = format!("/slept-{}-{stall:?}-{patience:?}", kind.name);
-    let options = options(&shared().connect_string()).session_timeout(SHORT).unwrap();
-    let options = options.try_timeout(patience.unwrap_or(SOON)).unwrap();
+    let options = options(&shared().connect_string()).session_timeout(SHORT);
+    let options = options.try_timeout(patience.unwrap_or(SOON));
     let client = Client::connect(options).await.unwrap();
     let (lock, counted) = ((kind.lock)(&client, &path), client.clone());
     let stalled = tokio::spawn(async move {

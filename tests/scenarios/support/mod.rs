@@ -38,7 +38,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
 /// Options for these hosts. In a secured ensemble (see [`secured`]) the client logs in, and only it may use its nodes.
 pub(crate) fn options(hosts: &str) -> ClientOptions {
-    let options = ClientOptions::new(hosts).unwrap().session_timeout(SESSION).unwrap();
+    let options = ClientOptions::new(hosts).unwrap().session_timeout(SESSION);
     if !secured::is_wanted() {
         return options;
     }
@@ -56,7 +56,7 @@ pub(crate) async fn client() -> Client {
 }
 
 pub(crate) fn on_the_shared_server() -> ClientOptions {
-    options(&shared().connect_string()).try_timeout(SOON).unwrap()
+    options(&shared().connect_string()).try_timeout(SOON)
 }
 
 pub(crate) async fn client_of(hosts: &str) -> Client {
@@ -65,7 +65,7 @@ pub(crate) async fn client_of(hosts: &str) -> Client {
 
 /// A client of the shared server with this identity.
 pub(crate) async fn named(identity: &str) -> Client {
-    Client::connect(on_the_shared_server().identity(identity).unwrap()).await.unwrap()
+    Client::connect(on_the_shared_server().identity(identity)).await.unwrap()
 }
 
 /// A client of the shared server, behind its own proxy.

@@ -147,7 +147,7 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(60);
 
 /// The same, if a test counts each request. The server must grant such a timeout.
 pub(crate) async fn patient_clients(hosts: &str, count: usize) -> Vec<Client> {
-    opened(options(hosts).session_timeout(PATIENT).unwrap(), count).await
+    opened(options(hosts).session_timeout(PATIENT), count).await
 }
 
 async fn opened(options: ClientOptions, count: usize) -> Vec<Client> {
@@ -181,7 +181,7 @@ impl Faults {
         let proxies: Arc<Vec<_>> = Arc::new((0..count).map(|_| Proxy::before(shared().server(0))).collect());
         let mut clients = Vec::new();
         for proxy in proxies.iter() {
-            let options = options(&proxy.connect_string()).session_timeout(Self::SESSION).unwrap();
+            let options = options(&proxy.connect_string()).session_timeout(Self::SESSION);
             clients.push(Client::connect(options).await.unwrap());
         }
         let ended = Arc::new(AtomicBool::new(false));

@@ -147,7 +147,7 @@ async fn a_cut_shorter_than_the_lease_is_survived_with_the_same_token() {
 async fn a_hold_on_a_healthy_network_stays_held_and_valid_for_a_quarter_of_the_session() {
     let session = Duration::from_secs(2);
     let hosts = shared().connect_string();
-    let client = Client::connect(options(&hosts).session_timeout(session).unwrap()).await.unwrap();
+    let client = Client::connect(options(&hosts).session_timeout(session)).await.unwrap();
     assert_eq!(client.session_timeout(), Some(session));
     let hold = Arc::new(soon(client.mutex("/told-healthy").unwrap().acquire()).await.unwrap());
     let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));

@@ -66,7 +66,7 @@ impl Quickstart {
         // A stopped worker could not notice the end of the others.
         process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
         let connection = self.on_ensemble(connection).ok_or_else(|| failed("a worker needs servers"))?;
-        let client = Client::connect(connection.options()?.identity(&name.to_string_lossy())?).wait()?;
+        let client = Client::connect(connection.options()?.identity(&name.to_string_lossy())).wait()?;
         let hold = client.mutex(LOCK)?.acquire_timeout(PATIENCE).wait()?;
         let mut answers = io::stdin().lines();
         for _ in 0..2 {

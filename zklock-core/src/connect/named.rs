@@ -16,8 +16,7 @@ pub struct Named<T: 'static> {
     pub default: &'static str,
     /// What the option is for.
     pub about: &'static str,
-    /// Sets it.
-    pub set: fn(T, &str) -> Result<T, Error>,
+    set: fn(T, &str) -> Result<T, Error>,
 }
 
 /// What an option's value is.

@@ -32,10 +32,10 @@ const SERVER_VERSION: &str = "server-version";
 /// use zklock_core::ClientOptions;
 ///
 /// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?
-///     .session_timeout(Duration::from_secs(20))?
+///     .session_timeout(Duration::from_secs(20))
 ///     .connect_timeout(Duration::from_secs(3))
-///     .chroot("/apps/billing")?
-///     .identity("billing/worker-7")?;
+///     .chroot("/apps/billing")
+///     .identity("billing/worker-7");
 /// # Ok::<(), zklock_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct ClientOptions {
     /// `None` means as soon as can be.
     pub(crate) told_within: Option<Duration>,
     /// `None` means that the servers are asked.
-    pub(crate) server_level: Option<ServerLevel>,
+    server_version: Option<(u32, u32)>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Tls>,
     /// What was set by name, until all of it is known.
@@ -68,14 +68,11 @@ pub struct ClientOptions {
 const NAMED: &[Named<ClientOptions>] = &[
     named("session-timeout", Value::Duration, "10s",
         "The session timeout to ask for, 100 ms to 24 days: after a crash of its holder, a lock is free when this time is over",
-        |options, text| options.session_timeout(duration(text)?)),
+        |options, text| Ok(options.session_timeout(duration(text)?))),
     named(CONNECT_TIMEOUT, Value::Duration, "10s", "How long connecting, and queries such as those for contenders, try to reach a server",
-        |options, text| match duration(text)? {
-            Duration::ZERO => Err(invalid(NO_TIME_TO_CONNECT)),
-            timeout => Ok(options.connect_timeout(timeout)),
-        }),
+        |options, text| Ok(options.connect_timeout(duration(text)?))),
     named("try-timeout", Value::Duration, "1s", "How long a call that tries once waits for the servers' answer",
-        |options, text| options.try_timeout(duration(text)?)),
+        |options, text| Ok(options.try_timeout(duration(text)?))),
     named("told-within", Value::Duration, "a tenth of the session timeout",
         "How soon to learn of a loss that no server reports: with more, the client writes less often. At most a third of the session \
          timeout, and a fifth for the command",
@@ -85,17 +82,17 @@ const NAMED: &[Named<ClientOptions>] = &[
          grant on, and its loss may be reported late",
         |options, text| Ok(options.heartbeat(yes_or_no(text)?))),
     named("chroot", Value::Text("PATH"), "", "The node below which all paths are, in place of one that follows the hosts",
-        |options, text| options.chroot(text)),
+        |options, text| Ok(options.chroot(text))),
     named("create-chroot", Value::YesNo, "no", "Whether the chroot, and the nodes above it, are created if they are missing",
         |options, text| Ok(options.create_chroot(yes_or_no(text)?))),
     named("identity", Value::Text("NAME"), "host/pid", "The name under which others see the holder, up to 1024 bytes",
-        |options, text| options.identity(text)),
+        |options, text| Ok(options.identity(text))),
     named(SERVER_VERSION, Value::Text("VERSION"), "the servers are asked",
         "The version of the servers, such as 3.4; during an upgrade, the oldest",
         |options, text| {
             let unknown = || invalid(&format!("{text:?} is not a version: write it as 3.4"));
             let (major, minor) = level::parse(text).ok_or_else(unknown)?;
-            options.server_version(major, minor)
+            Ok(options.server_version(major, minor))
         }),
     named("auth", Value::Secret("USER:PASSWORD"), "", "A user to log in as, by the scheme digest. Each further one is added",
         |options, text| options.take("auth", &Given::Text(text))),
@@ -132,9 +129,6 @@ const NAMED: &[Named<ClientOptions>] = &[
         |options, text| options.take("pass-phrase", &Given::Variable(text))),
 ];
 
-const NO_TIME_TO_CONNECT: &str =
-    "a connect timeout of zero leaves no time to connect: choose one such as 10 s";
-
 impl ClientOptions {
     /// The session timeout that is asked for by default.
     ///
@@ -144,7 +138,7 @@ impl ClientOptions {
     /// use zklock_core::ClientOptions;
     ///
     /// let twice_as_long = ClientOptions::DEFAULT_SESSION_TIMEOUT * 2;
-    /// let options = ClientOptions::new("zk1:2181")?.session_timeout(twice_as_long)?;
+    /// let options = ClientOptions::new("zk1:2181")?.session_timeout(twice_as_long);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -176,7 +170,7 @@ impl ClientOptions {
             create_chroot: false,
             heartbeat: true,
             told_within: None,
-            server_level: None,
+            server_version: None,
             #[cfg(feature = "tls")]
             tls: None,
             #[cfg(feature = "tls")]
@@ -195,7 +189,7 @@ impl ClientOptions {
     ///
     /// ```no_run
     /// # use zklock_core::ClientOptions;
-    /// let options = ClientOptions::from_env()?.chroot("/apps/billing")?;
+    /// let options = ClientOptions::from_env()?.chroot("/apps/billing");
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub fn from_env() -> Result<Self, Error> {
@@ -226,7 +220,9 @@ impl ClientOptions {
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub fn set(self, name: &str, value: &str) -> Result<Self, Error> {
-        named::set(NAMED, self, name, value)
+        let options = named::set(NAMED, self, name, value)?;
+        options.check_each().map_err(|error| error.within(name))?;
+        Ok(options)
     }
 
     /// Replaces the hosts and keeps the rest. A [chroot](Self::chroot) that was set stays.
@@ -241,14 +237,14 @@ impl ClientOptions {
     /// use zklock_core::ClientOptions;
     ///
     /// // What all environments share, and the hosts of one of them.
-    /// let common = ClientOptions::new("localhost:2181")?.chroot("/apps/billing")?;
+    /// let common = ClientOptions::new("localhost:2181")?.chroot("/apps/billing");
     /// let production = common.hosts("zk1:2181,zk2:2181,zk3:2181")?;
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
     pub fn hosts(mut self, hosts: &str) -> Result<Self, Error> {
         self.hosts = Hosts::parse(hosts)?;
-        if let Some(chroot) = &self.chroot {
-            self.hosts.chroot.clone_from(chroot);
+        if let Some(chroot) = self.chroot.take() {
+            self = self.chroot(&chroot);
         }
         Ok(self)
     }
@@ -258,10 +254,6 @@ impl ClientOptions {
     /// After a crash, a holder's lock is free once its session has timed out. A shorter timeout frees it sooner, but
     /// also loses holds in shorter network outages.
     ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is less than 100 ms or more than 24 days.
-    ///
     /// # Examples
     ///
     /// ```
@@ -269,22 +261,17 @@ impl ClientOptions {
     /// use zklock_core::ClientOptions;
     ///
     /// // The locks of a process that crashes are free after 4 s. An outage of 4 s loses them, too.
-    /// let options = ClientOptions::new("zk1:2181")?.session_timeout(Duration::from_secs(4))?;
+    /// let options = ClientOptions::new("zk1:2181")?.session_timeout(Duration::from_secs(4));
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    pub fn session_timeout(mut self, timeout: Duration) -> Result<Self, Error> {
-        if !(SHORTEST_SESSION_TIMEOUT..=LONGEST_SESSION_TIMEOUT).contains(&timeout) {
-            let message =
-                format!("a session timeout of {timeout:?} is not possible: choose 100 ms to 24 days");
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
+    #[must_use]
+    pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
-        Ok(self)
+        self
     }
 
     /// Sets how long [`connect`](crate::Client::connect), and queries such as
     /// [`contenders`](crate::Lock::contenders), try to reach a server before they fail. Default: 10 s.
-    /// [`check`](Self::check) refuses zero.
     ///
     /// # Examples
     ///
@@ -308,37 +295,23 @@ impl ClientOptions {
     /// While the servers answer, a try takes a few round trips, and never this long. This time does not
     /// limit connecting: see [`connect_timeout`](Self::connect_timeout).
     ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is zero.
-    ///
     /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::{ClientOptions, ErrorKind};
+    /// use zklock_core::ClientOptions;
     ///
-    /// let options = ClientOptions::new("zk1:2181")?.try_timeout(Duration::from_millis(200))?;
-    /// let error = options.try_timeout(Duration::ZERO).unwrap_err();
-    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// let options = ClientOptions::new("zk1:2181")?.try_timeout(Duration::from_millis(200));
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    pub fn try_timeout(mut self, timeout: Duration) -> Result<Self, Error> {
-        if timeout.is_zero() {
-            let message = "a try timeout of zero leaves the servers no time to answer: choose one that a few round \
-                           trips fit in, such as 1 s";
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
+    #[must_use]
+    pub fn try_timeout(mut self, timeout: Duration) -> Self {
         self.try_timeout = timeout;
-        Ok(self)
+        self
     }
 
     /// Puts all paths below this node, which must exist unless the client [creates](Self::create_chroot) it. This
     /// replaces a chroot given with the hosts.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is not a path.
     ///
     /// # Examples
     ///
@@ -346,22 +319,18 @@ impl ClientOptions {
     /// use zklock_core::ClientOptions;
     ///
     /// // The mutex "/locks/report" is at /apps/billing/locks/report.
-    /// let options = ClientOptions::new("zk1:2181,zk2:2181")?.chroot("/apps/billing")?;
+    /// let options = ClientOptions::new("zk1:2181,zk2:2181")?.chroot("/apps/billing");
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    pub fn chroot(mut self, path: &str) -> Result<Self, Error> {
-        check_path(path).map_err(|error| error.within("the chroot"))?;
+    #[must_use]
+    pub fn chroot(mut self, path: &str) -> Self {
         path.trim_end_matches('/').clone_into(&mut self.hosts.chroot);
-        self.chroot = Some(self.hosts.chroot.clone());
-        Ok(self)
+        self.chroot = Some(path.to_owned());
+        self
     }
 
     /// Sets the name that others see: the data of the client's nodes. Default: `host/pid`, of the process
     /// that connects.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is longer than 1 KiB.
     ///
     /// # Examples
     ///
@@ -370,17 +339,13 @@ impl ClientOptions {
     ///
     /// // What a timeout and `zklock ls` say about who holds a lock.
     /// let name = format!("billing/worker-7 ({})", std::process::id());
-    /// let options = ClientOptions::new("zk1:2181")?.identity(&name)?;
+    /// let options = ClientOptions::new("zk1:2181")?.identity(&name);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    pub fn identity(mut self, identity: &str) -> Result<Self, Error> {
-        if identity.len() > LONGEST_IDENTITY {
-            let message =
-                format!("the identity has {} bytes: at most {LONGEST_IDENTITY} are allowed", identity.len());
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
+    #[must_use]
+    pub fn identity(mut self, identity: &str) -> Self {
         self.identity = Some(identity.to_owned());
-        Ok(self)
+        self
     }
 
     /// Sets the version of the servers, such as 3 and 4 for 3.4.14. During an upgrade of the ensemble, give the oldest
@@ -388,28 +353,21 @@ impl ClientOptions {
     /// first server of each session, with the command `srvr`. If a server may not answer it (see
     /// `4lw.commands.whitelist`), or uses TLS, the client assumes 3.5 or later.
     ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if it is older than 3.4.
-    ///
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{ClientOptions, ErrorKind};
-    ///
-    /// let options = ClientOptions::new("zk1:2181")?.server_version(3, 4)?;
-    /// let error = options.server_version(3, 3).unwrap_err();
-    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// # use zklock_core::ClientOptions;
+    /// let options = ClientOptions::new("zk1:2181")?.server_version(3, 4);
     /// # Ok::<(), zklock_core::Error>(())
     /// ```
-    pub fn server_version(mut self, major: u32, minor: u32) -> Result<Self, Error> {
-        let level = ServerLevel::of(major, minor).ok_or_else(|| {
-            let message =
-                format!("servers of version {major}.{minor} are too old: zklock needs 3.4 or later");
-            Error::new(ErrorKind::InvalidInput, message)
-        })?;
-        self.server_level = Some(level);
-        Ok(self)
+    #[must_use]
+    pub fn server_version(mut self, major: u32, minor: u32) -> Self {
+        self.server_version = Some((major, minor));
+        self
+    }
+
+    pub(crate) fn server_level(&self) -> Option<ServerLevel> {
+        self.server_version.and_then(|(major, minor)| ServerLevel::of(major, minor))
     }
 
     /// Connects with TLS. The ports of all hosts must expect it. Default: no TLS.
@@ -525,10 +483,6 @@ impl ClientOptions {
     /// If the servers grant a shorter session timeout than you asked for, the limits are fractions of the granted
     /// one. Without a [heartbeat](Self::heartbeat), this option has no effect.
     ///
-    /// # Errors
-    ///
-    /// [`check`](Self::check) refuses less than a tenth and more than a third of the [session timeout](Self::session_timeout).
-    ///
     /// # Examples
     ///
     /// ```
@@ -537,7 +491,7 @@ impl ClientOptions {
     ///
     /// // Thousands of these clients lead something all day. Each writes every 5 s, not every 1.7 s.
     /// let options = ClientOptions::new("zk1:2181")?
-    ///     .session_timeout(Duration::from_secs(20))?
+    ///     .session_timeout(Duration::from_secs(20))
     ///     .told_within(Duration::from_secs(6));
     /// assert!(options.check().is_ok());
     /// assert!(options.told_within(Duration::from_secs(60)).check().is_err());
@@ -549,7 +503,8 @@ impl ClientOptions {
         self
     }
 
-    /// Checks whether these options can be used together. [`Client::connect`](crate::Client::connect) checks that too.
+    /// Checks whether each option is possible, and they can be used together. [`Client::connect`](crate::Client::connect) checks
+    /// that too.
     ///
     /// # Errors
     ///
@@ -559,7 +514,10 @@ impl ClientOptions {
     ///   client certificate;
     /// * several credentials are for SASL;
     /// * TLS is used with a host that no certificate can name;
-    /// * the [connect timeout](Self::connect_timeout) is zero;
+    /// * the [session timeout](Self::session_timeout) is less than 100 ms or more than 24 days, or the
+    ///   [connect](Self::connect_timeout) or [try](Self::try_timeout) timeout is zero;
+    /// * the [chroot](Self::chroot) is no path, the [identity](Self::identity) is longer than 1 KiB, or the [servers'
+    ///   version](Self::server_version) is older than 3.4;
     /// * [`told_within`](Self::told_within) is not between a tenth and a third of the session timeout.
     ///
     /// # Examples
@@ -576,6 +534,7 @@ impl ClientOptions {
     /// Puts together what belongs together, and [checks](Self::check) everything.
     #[doc(hidden)]
     pub fn checked(self) -> Result<Self, Error> {
+        self.check_each()?;
         let options = self;
         #[cfg(feature = "tls")]
         let options = match options.parts.clone().tls()? {
@@ -591,15 +550,12 @@ impl ClientOptions {
             let message = format!(
                 "the access {access}: without credentials, no node has a creator: log in, or leave it open"
             );
-            return Err(Error::new(ErrorKind::InvalidInput, message));
+            return Err(invalid(&message));
         }
         if options.credentials.iter().filter(|credentials| credentials.is_sasl()).count() > 1 {
             let message = "several credentials are for SASL, but a client can log in as only one user by \
                            SASL: keep one of them";
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
-        if options.connect_timeout.is_zero() {
-            return Err(invalid(NO_TIME_TO_CONNECT));
+            return Err(invalid(message));
         }
         let (soonest, latest) =
             (times::HEARTBEAT.of(options.session_timeout), times::RAREST.of(options.session_timeout));
@@ -610,13 +566,47 @@ impl ClientOptions {
                  timeout",
                 options.session_timeout
             );
-            return Err(Error::new(ErrorKind::InvalidInput, message));
+            return Err(invalid(&message));
         }
         #[cfg(feature = "tls")]
         if let Some(tls) = &options.tls {
             tls.check_names(&options.hosts)?;
         }
         Ok(options)
+    }
+
+    /// Checks each option by itself.
+    fn check_each(&self) -> Result<(), Error> {
+        let timeout = self.session_timeout;
+        if !(SHORTEST_SESSION_TIMEOUT..=LONGEST_SESSION_TIMEOUT).contains(&timeout) {
+            let message =
+                format!("a session timeout of {timeout:?} is not possible: choose 100 ms to 24 days");
+            return Err(invalid(&message));
+        }
+        if self.connect_timeout.is_zero() {
+            return Err(invalid(
+                "a connect timeout of zero leaves no time to connect: choose one such as 10 s",
+            ));
+        }
+        if self.try_timeout.is_zero() {
+            let message = "a try timeout of zero leaves the servers no time to answer: choose one that a few round \
+                           trips fit in, such as 1 s";
+            return Err(invalid(message));
+        }
+        if let Some(chroot) = &self.chroot {
+            check_path(chroot).map_err(|error| error.within("the chroot"))?;
+        }
+        let length = self.identity.as_ref().map_or(0, String::len);
+        if length > LONGEST_IDENTITY {
+            let message = format!("the identity has {length} bytes: at most {LONGEST_IDENTITY} are allowed");
+            return Err(invalid(&message));
+        }
+        match self.server_version.filter(|_| self.server_level().is_none()) {
+            Some((major, minor)) => Err(invalid(&format!(
+                "servers of version {major}.{minor} are too old: zklock needs 3.4 or later"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Takes a login, or a part of TLS.
@@ -645,8 +635,8 @@ impl ClientOptions {
         let hosts = self.hosts.connect_string();
         let mut message =
             message.and(HOSTS, &hosts).and(CONNECT_TIMEOUT, &format!("{:?}", self.connect_timeout));
-        if let Some(level) = self.server_level {
-            message = message.and(SERVER_VERSION, if level == ServerLevel::V3_4 { "3.4" } else { "3.5" });
+        if let Some((major, minor)) = self.server_version {
+            message = message.and(SERVER_VERSION, &format!("{major}.{minor}"));
         }
         message = self.credentials.iter().fold(message, |message, credentials| credentials.pass_on(message));
         #[cfg(feature = "tls")]
@@ -668,7 +658,7 @@ impl ClientOptions {
         let (servers, chroot) = hosts.split_at(hosts.find('/').unwrap_or(hosts.len()));
         let mut options = Self::new(servers)?;
         if !chroot.is_empty() {
-            options = options.chroot(chroot)?;
+            options = options.chroot(chroot);
         }
         for passed_on in message.after(HOSTS) {
             options = match passed_on? {
@@ -726,27 +716,25 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_refused() {
         let options = || ClientOptions::new("zk:2181").unwrap();
-        for timeout in
-            [Duration::ZERO, Duration::from_millis(99), Duration::from_secs(86_400 * 25), Duration::MAX]
-        {
-            let error = options().session_timeout(timeout).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let days = Duration::from_secs(86_400 * 25);
+        for wrong in [
+            options().session_timeout(Duration::from_millis(99)),
+            options().session_timeout(days),
+            options().chroot("apps"),
+            options().try_timeout(Duration::ZERO),
+            options().server_version(2, 9),
+            options().server_version(3, 3),
+            options().identity(&"x".repeat(1025)),
+            options().connect_timeout(Duration::ZERO),
+        ] {
+            assert_eq!(wrong.check().unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong:?}");
         }
-        assert_eq!(options().chroot("apps").unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert_eq!(options().try_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidInput);
-        for (major, minor) in [(0, 0), (2, 9), (3, 0), (3, 3)] {
-            let error = options().server_version(major, minor).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::InvalidInput);
-        }
-        let error = options().connect_timeout(Duration::ZERO).check().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidInput);
         for millis in [0, 999, 3_334, 60_000] {
             let error = options().told_within(Duration::from_millis(millis)).check().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         }
         assert!(options().told_within(Duration::from_secs(1)).check().is_ok());
-        assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
+        assert_eq!(options().chroot("/").hosts.chroot, "");
         let sasl = || Credentials::sasl("user", "secret").unwrap();
         let twice = options().credentials(sasl()).credentials(sasl());
         assert_eq!(twice.check().unwrap_err().kind(), ErrorKind::InvalidInput);
@@ -754,7 +742,7 @@ mod tests {
         let error = options().access(hash).check().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(!error.to_string().contains("kYo25pPOT0"), "{error}");
-        let chrooted = options().chroot("/a").unwrap();
+        let chrooted = options().chroot("/a");
         assert_eq!(chrooted.hosts.connect_string(), "zk:2181/a");
         assert_eq!(chrooted.hosts("other/b").unwrap().hosts.connect_string(), "other:2181/a");
         assert_eq!(options().hosts("other/b").unwrap().hosts.connect_string(), "other:2181/b");
@@ -805,7 +793,7 @@ mod tests {
     fn another_process_can_connect_with_the_same_options() {
         let file = std::env::temp_dir().join(format!("zklock-passed-on-{}", std::process::id()));
         fs::write(&file, "bob:secret\n").unwrap();
-        let options = ClientOptions::new("zk1:2182,[::1]:99/apps").unwrap().server_version(3, 4).unwrap();
+        let options = ClientOptions::new("zk1:2182,[::1]:99/apps").unwrap().server_version(3, 4);
         let options = options
             .credentials(Credentials::digest("ann", "with:colon").unwrap())
             .credentials(Credentials::from_file(&file).unwrap())
@@ -813,10 +801,10 @@ mod tests {
         let other = again(&options);
         assert_eq!(format!("{:?}", other.credentials), format!("{:?}", options.credentials));
         assert_eq!(other.hosts, options.hosts);
-        assert_eq!(other.server_level, options.server_level);
+        assert_eq!(other.server_version, options.server_version);
         // Only the message shows the passwords.
         assert_eq!(passed_on(&other), passed_on(&options));
-        let chrooted = options.clone().chroot("/with,comma").unwrap();
+        let chrooted = options.clone().chroot("/with,comma");
         assert_eq!(again(&chrooted).hosts, chrooted.hosts);
         fs::remove_file(&file).unwrap();
         let error = ClientOptions::passed_on(&passed_on(&options)).unwrap_err();

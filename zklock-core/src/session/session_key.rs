@@ -316,7 +316,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn options(server: &Server) -> ClientOptions {
-        ClientOptions::new(&server.connect_string()).unwrap().session_timeout(LONG).unwrap()
+        ClientOptions::new(&server.connect_string()).unwrap().session_timeout(LONG)
     }
 
     #[tokio::test]

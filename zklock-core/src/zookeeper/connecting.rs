@@ -57,7 +57,7 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
     let (host, stream) = accepting(&options.hosts, turn).await.map_err(Failure::TryAgain)?;
     // The version comes first, because it decides how the library may speak to the server, and what the server's silence means.
     let answer = asked_for_version(options, stream).await;
-    let servers = Servers::new(options.server_level, ServerLevel::of_answer(&answer));
+    let servers = Servers::new(options.server_level(), ServerLevel::of_answer(&answer));
     servers.ask(host.clone());
     let connector = logging_in(options, &host).await?;
     let connector = encryption::with_tls(options, connector).await.map_err(Failure::Refused)?;
@@ -277,7 +277,7 @@ impl Drop for GivenUp {
 /// Asks a server for its version on this connection, if that is necessary. It takes at most a part of the time for opening a
 /// session. If there is no answer, the server is taken for a current version; if that is wrong, it shows later.
 async fn asked_for_version(options: &ClientOptions, stream: TcpStream) -> String {
-    let is_asked = options.server_level.is_none();
+    let is_asked = options.server_level().is_none();
     // Only servers from 3.5 on support TLS.
     #[cfg(feature = "tls")]
     let is_asked = is_asked && options.tls.is_none();

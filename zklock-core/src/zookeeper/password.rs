@@ -59,7 +59,7 @@ pub(super) async fn password_of(session: zookeeper_client::SessionInfo) -> Optio
 /// limit to how long it takes if nothing gets through on the loopback interface.
 pub(crate) async fn session_of(options: &ClientOptions, number: i64, password: &[u8]) -> Option<SessionInfo> {
     let library = taught(number, password).await?;
-    Some(SessionInfo { library, servers: Servers::new(options.server_level, ServerLevel::V3_5) })
+    Some(SessionInfo { library, servers: Servers::new(options.server_level(), ServerLevel::V3_5) })
 }
 
 /// Returns the session in the library's form.

@@ -43,19 +43,19 @@ pub(crate) fn options(
     let connect_timeout = seconds(py, "connect_timeout", timeouts.connect)?;
     let try_timeout = seconds(py, "try_timeout", timeouts.trying)?;
     let mut options = ClientOptions::new(hosts).map_err(fail)?;
-    options = options.session_timeout(session_timeout).map_err(fail)?.connect_timeout(connect_timeout);
-    options = options.try_timeout(try_timeout).map_err(fail)?;
+    options = options.session_timeout(session_timeout).connect_timeout(connect_timeout);
+    options = options.try_timeout(try_timeout);
     if let Some(told_within) = timeouts.told_within {
         options = options.told_within(seconds(py, "told_within", told_within)?);
     }
     if let Some(chroot) = chroot {
-        options = options.chroot(chroot).map_err(fail)?;
+        options = options.chroot(chroot);
     }
     if let Some(identity) = identity {
-        options = options.identity(identity).map_err(fail)?;
+        options = options.identity(identity);
     }
     if let Some((major, minor)) = server_version {
-        options = options.server_version(major, minor).map_err(fail)?;
+        options = options.server_version(major, minor);
     }
     #[cfg(feature = "tls")]
     if let Some(tls) = tls {

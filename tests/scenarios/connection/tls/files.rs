@@ -70,7 +70,7 @@ async fn renewed_certificates_are_used_for_the_next_connection_and_no_others() {
     let ensemble = Ensemble::builder().tls(true).start();
     let (files, folder) = (ensemble.certificates(), Folder::new("renewed"));
     folder.take(files);
-    let options = options(&ensemble.tls_connect_string()).session_timeout(LONG_SESSION).unwrap();
+    let options = options(&ensemble.tls_connect_string()).session_timeout(LONG_SESSION);
     let client = soon(Client::connect(options.clone().tls(folder.tls()))).await.unwrap();
     let hold = soon(client.mutex("/tls-renewed").unwrap().acquire()).await.unwrap();
     let session = client.session_id();

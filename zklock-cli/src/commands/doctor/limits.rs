@@ -40,7 +40,7 @@ impl Limits {
 
 /// Returns what is granted to a session that asks for this; `None` if the session has ended meanwhile.
 async fn grants(options: &ClientOptions, asked: Duration) -> Result<Option<Duration>, Error> {
-    let client = Client::connect(options.clone().session_timeout(asked)?).await?;
+    let client = Client::connect(options.clone().session_timeout(asked)).await?;
     let granted = client.session_timeout();
     client.close().await?;
     Ok(granted)

@@ -93,7 +93,7 @@ fn children(pid: Pid) -> Vec<Pid> {
 
 /// One that waits for the lock, in this process. It is queued when this returns.
 fn next(path: &str, options: ClientOptions) -> std::thread::JoinHandle<()> {
-    let client = Client::connect(options.session_timeout(LONG).unwrap()).wait().unwrap();
+    let client = Client::connect(options.session_timeout(LONG)).wait().unwrap();
     let lock = client.mutex(path).unwrap();
     std::thread::spawn(move || {
         lock.acquire_timeout(SOON).wait().expect("the lock is free").release().wait().unwrap();
@@ -250,7 +250,7 @@ fn a_guarded_program() {
         Some(folder) => closed_options(&hosts, Path::new(&folder)),
         None => ClientOptions::new(&hosts).unwrap(),
     };
-    let options = options.session_timeout(LONG).unwrap();
+    let options = options.session_timeout(LONG);
     if face == "tasks" {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         return runtime.block_on(asynchronous(options, &path));
