@@ -33,12 +33,10 @@ def only_one_worker(lock: zklock.Lock) -> typing.Callable[[Task], Task]:
         def run_or_skip() -> None:
             nonlocal hold
             if hold is None or hold.lost.is_set():
-                try:
-                    hold = lock.hold(timeout=0)
-                except zklock.Timeout:
-                    print(f"{os.getpid()} skips {task.__name__}", flush=True)
-                    return
-            if hold.valid_for() > 0:
+                hold = lock.try_acquire()
+            if hold is None:
+                print(f"{os.getpid()} skips {task.__name__}", flush=True)
+            elif hold.valid_for() > 0:
                 task()
 
         return run_or_skip

@@ -15,7 +15,7 @@ use crate::held::Held;
 use crate::hold::{AsyncHold, Hold};
 use crate::holds::Holds;
 use crate::observer::{AsyncObserver, Observer};
-use crate::patience::{Blocking, Given, Patience, Seconds};
+use crate::patience::{Blocking, Given, Seconds, patience};
 use crate::verb::{Convert, Verb, boolean, or_raise};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -142,6 +142,15 @@ impl LockInner {
         Ok(granted.map(|hold| self.granted(hold, owner)))
     }
 
+    /// The same, where it is no error that the time ran out: the reason is logged.
+    fn wait_or_none(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Option<Arc<Held>>> {
+        Ok(self.wait(py, timeout)?.map_err(|error| log::inform(py, &error.to_string())).ok())
+    }
+
     /// Makes a coroutine that waits until the lock is held.
     fn start(
         self: &Arc<Self>,
@@ -181,18 +190,19 @@ impl LockInner {
     ) -> PyResult<Py<PyAny>> {
         let held = match (granted, answer) {
             (Ok(hold), _) => self.granted(hold, owner),
-            (Err(error), Answer::Bool) if error.kind() == ErrorKind::Timeout => {
+            (Err(error), Answer::Bool | Answer::Try) if error.kind() == ErrorKind::Timeout => {
                 log::inform(py, &error.to_string());
-                return Ok(value::boolean(py, false));
+                let is_bool = matches!(answer, Answer::Bool);
+                return Ok(if is_bool { value::boolean(py, false) } else { py.None() });
             }
             (Err(error), _) => return Err(raised(py, &error)),
         };
         match answer {
-            Answer::Bool | Answer::True => {
+            Answer::Bool => {
                 self.holds.keep(&held, None);
                 Ok(value::boolean(py, true))
             }
-            Answer::Value => {
+            Answer::Value | Answer::Try => {
                 self.holds.know(&held);
                 Ok(AsyncHold::of(py, held, true)?.into_any())
             }
@@ -272,9 +282,10 @@ type Queue = Vec<QueuedContender>;
 enum Answer {
     /// `True`, or `False` if the time ran out.
     Bool,
-    /// `True` or an exception.
-    True,
+    /// A hold as a value, or an exception.
     Value,
+    /// A hold as a value, or `None` if the time ran out.
+    Try,
     Block(Block),
 }
 
@@ -372,10 +383,10 @@ impl Lock {
     /// False
     /// >>> lock.release()
     ///
-    /// Without a ``timeout`` argument, it waits for the timeout that the lock was made with, and then raises ``Timeout``;
-    /// -1 or ``None`` waits for ever. With ``blocking=False`` it only waits for the servers' answer, for up to the client's
-    /// ``try_timeout``. ``False`` means that others have the lock, or that the time was too short for an answer; the reason
-    /// is logged.
+    /// Without a ``timeout`` argument, it waits for the timeout that the lock was made with; -1 or ``None`` waits for ever.
+    /// With ``blocking=False`` it only waits for the servers' answer, for up to the client's ``try_timeout``. ``False`` means
+    /// that others have the lock, or that the time was too short for an answer; the reason is logged. So always look at the
+    /// result, or use ``hold`` or a block, which raise ``Timeout``.
     ///
     /// You may poll with ``blocking=False``. After two tries have found this lock object busy, further tries send no
     /// request until the servers report that the contender ahead has left. (Semaphores, sets, choices and exclusive locks
@@ -400,18 +411,8 @@ impl Lock {
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
         let (py, inner) = (slf.py(), Self::inner(slf));
-        let Patience { timeout, raises } = Patience::new(inner.timeout, &blocking, &timeout)?;
-        match inner.wait(py, timeout)? {
-            Ok(held) => {
-                inner.holds.keep(&held, None);
-                Ok(true)
-            }
-            Err(error) if raises => Err(raised(py, &error)),
-            Err(error) => {
-                log::inform(py, &error.to_string());
-                Ok(false)
-            }
-        }
+        let held = inner.wait_or_none(py, patience(inner.timeout, &blocking, &timeout)?)?;
+        Ok(held.map(|held| inner.holds.keep(&held, None)).is_some())
     }
 
     /// Acquires the lock and returns the hold, which you must release.
@@ -429,6 +430,20 @@ impl Lock {
         let held = inner.wait(py, timeout)?.map_err(|error| raised(py, &error))?;
         inner.holds.know(&held);
         Hold::of(py, held, true)
+    }
+
+    /// Tries once to acquire the lock, as ``acquire(blocking=False)`` does. Returns the hold, which you must release, or
+    /// ``None`` if others have the lock.
+    ///
+    /// >>> hold = zk.mutex("/locks/doc").try_acquire()
+    /// >>> print(zk.mutex("/locks/doc").try_acquire())
+    /// None
+    /// >>> hold.release()
+    fn try_acquire(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
+        let (py, inner) = (slf.py(), Self::inner(slf));
+        let Some(held) = inner.wait_or_none(py, Some(Duration::ZERO))? else { return Ok(None) };
+        inner.holds.know(&held);
+        Hold::of(py, held, true).map(Some)
     }
 
     /// Releases what this thread acquired last with ``acquire`` or a ``with`` block. If this thread has acquired nothing
@@ -613,9 +628,8 @@ impl AsyncLock {
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
         let inner = Self::inner(slf);
-        let Patience { timeout, raises } = Patience::new(inner.timeout, &blocking, &timeout)?;
-        let answer = if raises { Answer::True } else { Answer::Bool };
-        inner.start(slf.py(), "AsyncLock.acquire", timeout, answer)
+        let timeout = patience(inner.timeout, &blocking, &timeout)?;
+        inner.start(slf.py(), "AsyncLock.acquire", timeout, Answer::Bool)
     }
 
     /// Acquires the lock and returns the hold, which you must release. See ``Lock.hold``.
@@ -623,6 +637,11 @@ impl AsyncLock {
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
         let (py, inner) = (slf.py(), Self::inner(slf));
         inner.start(py, "AsyncLock.hold", timeout.patience(py, inner.timeout)?, Answer::Value)
+    }
+
+    /// Tries once to acquire the lock. Returns the hold, or ``None`` if others have the lock. See ``Lock.try_acquire``.
+    fn try_acquire(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+        Self::inner(slf).start(slf.py(), "AsyncLock.try_acquire", Some(Duration::ZERO), Answer::Try)
     }
 
     /// Releases what this task acquired last. If it has acquired nothing and the lock is not reentrant, releases what

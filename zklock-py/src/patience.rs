@@ -10,38 +10,30 @@ use std::time::Duration;
 /// The timeout of `threading`, in seconds.
 const TIMEOUT_MAX: f64 = i64::MAX as f64 / 1e9;
 
-/// How long `acquire` waits.
-pub(crate) struct Patience {
-    pub(crate) timeout: Option<Duration>,
-    /// Whether it raises when the time runs out. A caller that gives no timeout need not check the result, so the call
-    /// must not return without the lock.
-    pub(crate) raises: bool,
-}
-
-impl Patience {
-    /// Finds out how long `acquire` waits, from the arguments of `threading.Lock.acquire`, which are checked in the
-    /// same way. Without arguments it waits for the default time.
-    pub(crate) fn new(usual: Option<Duration>, blocking: &Blocking, timeout: &Seconds) -> PyResult<Self> {
-        let Blocking(blocks) = *blocking;
-        let timeout = match *timeout {
-            Seconds::Given(seconds) if seconds.is_nan() => {
-                Err(PyValueError::new_err("Invalid value NaN (not a number)"))
-            }
-            Seconds::Given(seconds) if seconds.abs() > TIMEOUT_MAX => {
-                Err(PyOverflowError::new_err("timeout value is too large"))
-            }
-            Seconds::Given(seconds) if !blocks && seconds != -1.0 => {
-                Err(PyValueError::new_err("can't specify a timeout for a non-blocking call"))
-            }
-            _ if !blocks => Ok(Some(Duration::ZERO)),
-            Seconds::Usual => return Ok(Self { timeout: usual, raises: true }),
-            Seconds::Given(-1.0) => Ok(None),
-            Seconds::Given(seconds) if seconds < 0.0 => {
-                Err(PyValueError::new_err("timeout value must be a non-negative number"))
-            }
-            Seconds::Given(seconds) => Ok(Some(Duration::from_secs_f64(seconds))),
-        };
-        Ok(Self { timeout: timeout?, raises: false })
+/// Returns how long `acquire` waits, from the arguments of `threading.Lock.acquire`, which are checked in the same way. Without
+/// arguments that is the usual time.
+pub(crate) fn patience(
+    usual: Option<Duration>,
+    &Blocking(blocks): &Blocking,
+    timeout: &Seconds,
+) -> PyResult<Option<Duration>> {
+    match *timeout {
+        Seconds::Given(seconds) if seconds.is_nan() => {
+            Err(PyValueError::new_err("Invalid value NaN (not a number)"))
+        }
+        Seconds::Given(seconds) if seconds.abs() > TIMEOUT_MAX => {
+            Err(PyOverflowError::new_err("timeout value is too large"))
+        }
+        Seconds::Given(seconds) if !blocks && seconds != -1.0 => {
+            Err(PyValueError::new_err("can't specify a timeout for a non-blocking call"))
+        }
+        _ if !blocks => Ok(Some(Duration::ZERO)),
+        Seconds::Usual => Ok(usual),
+        Seconds::Given(-1.0) => Ok(None),
+        Seconds::Given(seconds) if seconds < 0.0 => {
+            Err(PyValueError::new_err("timeout value must be a non-negative number"))
+        }
+        Seconds::Given(seconds) => Ok(Some(Duration::from_secs_f64(seconds))),
     }
 }
 

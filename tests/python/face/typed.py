@@ -158,6 +158,7 @@ def jobs(zk: zklock.Client) -> None:
 
 def lock(lock: zklock.Lock) -> None:
     assert_type(lock.acquire(), bool)
+    assert_type(lock.try_acquire(), typing.Optional[zklock.Hold])
     assert_type(lock.acquire(False), bool)
     assert_type(lock.acquire(timeout=1.5), bool)
     assert_type(lock.acquire(blocking=True, timeout=-1), bool)
@@ -213,6 +214,7 @@ async def in_asyncio(hosts: str) -> None:
         alock = zk.mutex("/locks/a")
         assert_type(alock, zklock.AsyncLock)
         assert_type(await alock.acquire(), bool)
+        assert_type(await alock.try_acquire(), typing.Optional[zklock.AsyncHold])
         assert_type(await asyncio.wait_for(alock.acquire(timeout=3), 5), bool)
         assert_type(await alock.hold(), zklock.AsyncHold)
         assert_type(await alock.contenders(), typing.List[zklock.Contender])

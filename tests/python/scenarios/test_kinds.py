@@ -52,6 +52,16 @@ def test_one_holds_it_and_the_next_has_its_turn(
     assert not lock.locked()
 
 
+def test_a_try_gives_a_hold_or_none(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
+    lock, rival = face.of(zk).mutex(path), face.of(other).mutex(path)
+    hold = face(lock.try_acquire)
+    assert isinstance(hold, zklock.AsyncHold if face.is_async else zklock.Hold) and hold.token > 0
+    assert face(rival.try_acquire) is None and lock.current is None
+    assert face(face.of(other).mutex(path, timeout=0.01).acquire) is False
+    face(hold.release)
+    face(face(rival.try_acquire).release)
+
+
 @pytest.mark.parametrize("kind", REENTRANT)
 async def test_one_that_is_reentrant_is_had_again_by_its_owner_alone(
     zk: zklock.Client, path: str, face: Face, kind: str

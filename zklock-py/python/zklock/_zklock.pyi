@@ -668,10 +668,10 @@ class Lock(_BaseLock):
         False
         >>> lock.release()
 
-        Without a ``timeout`` argument, it waits for the timeout that the lock was made with, and then raises ``Timeout``;
-        -1 or ``None`` waits for ever. With ``blocking=False`` it only waits for the servers' answer, for up to the client's
-        ``try_timeout``. ``False`` means that others have the lock, or that the time was too short for an answer; the reason
-        is logged.
+        Without a ``timeout`` argument, it waits for the timeout that the lock was made with; -1 or ``None`` waits for ever.
+        With ``blocking=False`` it only waits for the servers' answer, for up to the client's ``try_timeout``. ``False`` means
+        that others have the lock, or that the time was too short for an answer; the reason is logged. So always look at the
+        result, or use ``hold`` or a block, which raise ``Timeout``.
 
         You may poll with ``blocking=False``. After two tries have found this lock object busy, further tries send no
         request until the servers report that the contender ahead has left. (Semaphores, sets, choices and exclusive locks
@@ -702,6 +702,15 @@ class Lock(_BaseLock):
         It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero tries once. By default it waits for the
         timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does. The message of
         ``Timeout`` names the holder, if the servers say who that is.
+        """
+    def try_acquire(self) -> Hold | None:
+        """Tries once to acquire the lock, as ``acquire(blocking=False)`` does. Returns the hold, which you must release, or
+        ``None`` if others have the lock.
+
+        >>> hold = zk.mutex("/locks/doc").try_acquire()
+        >>> print(zk.mutex("/locks/doc").try_acquire())
+        None
+        >>> hold.release()
         """
     def release(self) -> None:
         """Releases what this thread acquired last with ``acquire`` or a ``with`` block. If this thread has acquired nothing
@@ -826,6 +835,8 @@ class AsyncLock(_BaseLock):
         """Acquires the lock, and returns whether it did. See ``Lock.acquire``."""
     async def hold(self, timeout: float | None = ...) -> AsyncHold:
         """Acquires the lock and returns the hold, which you must release. See ``Lock.hold``."""
+    async def try_acquire(self) -> AsyncHold | None:
+        """Tries once to acquire the lock. Returns the hold, or ``None`` if others have the lock. See ``Lock.try_acquire``."""
     def release(self) -> Awaitable[None]:
         """Releases what this task acquired last. If it has acquired nothing and the lock is not reentrant, releases what
         another did. The release starts at once; await it to wait until the servers have confirmed it. See ``Lock.release``.
