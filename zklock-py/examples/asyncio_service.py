@@ -27,7 +27,7 @@ async def main(hosts: str = "127.0.0.1:2181") -> None:
     async with zklock.Client(hosts) as zk:
         while True:
             try:
-                async with zk.mutex("/locks/service").cancelling() as hold:
+                async with zk.mutex("/locks/service") as hold:
                     await work(hold)
             except zklock.LockLost as loss:
                 print(f"{loss}; back to the queue", flush=True)

@@ -1,6 +1,5 @@
 //! The proof that a lock is held.
 
-use crate::alarm::Alarm;
 use crate::block::is_generator_exit;
 use crate::calls::anchor::CallbackAnchor;
 use crate::calls::callback::Callback;
@@ -16,6 +15,7 @@ use crate::guest::sync::{Found, intern};
 use crate::guest::value::{self, boolean};
 use crate::held::Held;
 use crate::loss::Loss;
+use crate::scope::Alarm;
 use crate::verb::{Convert, Verb, nothing, or_raise};
 use crate::wanted::Wanted;
 use pyo3::exceptions::{PyResourceWarning, PyRuntimeError};
@@ -299,15 +299,17 @@ impl BaseHold {
 
     /// A block that is cancelled when the hold is lost: ``async with hold.cancel_on_loss():``, in asyncio and under trio.
     ///
-    /// >>> async def work():
-    /// ...     async with zk.mutex("/locks/doc") as hold, hold.cancel_on_loss():
+    /// >>> async def work(hold):
+    /// ...     async with hold.cancel_on_loss():
     /// ...         await asyncio.sleep(0.01)
     /// ...         return "done"
-    /// >>> asyncio.run(work())
+    /// >>> with zk.mutex("/locks/doc").hold() as hold:
+    /// ...     asyncio.run(work(hold))
     /// 'done'
     ///
-    /// After a loss, it raises ``LockLost``, like a block of ``Lock.cancelling``, but it does not release the hold. A hold
-    /// that a thread has acquired, as under trio, can have such a block too.
+    /// A block of the lock itself does this already: see ``AsyncLock``. This one is for a hold from ``hold`` or
+    /// ``try_acquire``, for one that a thread has acquired, and for a part of a block with ``cancel=False``. After a loss, it
+    /// raises ``LockLost`` too, but it does not release the hold.
     ///
     /// Entering the block raises ``LockLost`` if the hold is already lost, and ``NotHeld`` if it was released.
     fn cancel_on_loss<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -11,6 +11,7 @@ use crate::block::Block;
 use crate::guest::error::{not_held, not_owner};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::held::Held;
+use crate::scope::Scope;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, Weak};
 use zklock_core::Owner;
@@ -33,6 +34,8 @@ pub(crate) struct Entry {
     pub(crate) held: Arc<Held>,
     /// The `with` block that will release it at its end.
     block: Option<Block>,
+    /// What cancels that block if the hold is lost.
+    scope: Option<Scope>,
     /// Whether `release()` has taken it, so that the block goes on without it.
     is_taken: bool,
 }
@@ -57,23 +60,27 @@ impl Holds {
     }
 
     /// Keeps the hold of `acquire` or of a `with` block.
-    pub(crate) fn keep(&self, held: &Arc<Held>, block: Option<Block>) {
-        self.keep_entry(Entry { held: held.clone(), block, is_taken: false });
+    pub(crate) fn keep(&self, held: &Arc<Held>, block: Option<Block>, scope: Option<Scope>) {
+        self.keep_entry(Entry { held: held.clone(), block, scope, is_taken: false });
     }
 
     fn keep_entry(&self, entry: Entry) {
         let owner = entry.held.owner;
+        // Dropped after the mutex is released, since a scope is an object of Python's.
+        let mut over = Vec::new();
         let mut entries = lock_ignoring_poison(&self.entries);
         // Nobody will ask for them: they were released directly, or lost.
         let is_over = |held: &Held| held.is_released() || (held.owner == owner && !held.is_live());
         // For blocks that were never left, the latest ones are kept, because they may still end.
         let is_left = |entry: &Entry| entry.block.is_some() && entry.held.is_released();
         let mut left = entries.ours.iter().filter(|entry| is_left(entry)).count();
-        entries.ours.retain(|entry| {
-            let was_left = is_left(entry);
+        for entry in std::mem::take(&mut entries.ours) {
+            let was_left = is_left(&entry);
             left -= usize::from(was_left);
-            if was_left { left < LEFT_AT_MOST } else { entry.block.is_some() || !is_over(&entry.held) }
-        });
+            let stays =
+                if was_left { left < LEFT_AT_MOST } else { entry.block.is_some() || !is_over(&entry.held) };
+            if stays { entries.ours.push(entry) } else { over.push(entry) }
+        }
         entries.ours.push(entry);
     }
 
@@ -100,15 +107,16 @@ impl Holds {
     /// Returns the hold that the end of a `with` block releases: what that block acquired, or what the owner acquired
     /// in its place. If the block is not known, it is the owner's latest hold, preferably of a block that may end
     /// anywhere; otherwise such a hold of any owner. A context manager that was handed on never releases the hold of
-    /// somebody else's `with` statement, but `__exit__` may be called by hand.
-    pub(crate) fn leave(&self, owner: Owner, block: Block) -> Option<Entry> {
+    /// somebody else's `with` statement, but `__exit__` may be called by hand. Also returns what would have cancelled the block.
+    pub(crate) fn leave(&self, owner: Owner, block: Block) -> (Option<Entry>, Option<Scope>) {
         let mut entries = lock_ignoring_poison(&self.entries);
         let ours = &mut entries.ours;
         let blocks = ours.iter().enumerate().filter_map(|(index, entry)| Some((index, entry.block?)));
-        let is_known = block.find(blocks).map(|index| ours.remove(index));
-        let is_taken = is_known.as_ref().is_some_and(|entry| entry.is_taken);
-        if let Some(entry) = is_known.filter(|entry| !entry.is_taken) {
-            return Some(entry);
+        let mut known = block.find(blocks).map(|index| ours.remove(index));
+        let scope = known.as_mut().and_then(|entry| entry.scope.take());
+        let is_taken = known.as_ref().is_some_and(|entry| entry.is_taken);
+        if let Some(entry) = known.filter(|entry| !entry.is_taken) {
+            return (Some(entry), scope);
         }
         let own = |entry: &Entry| entry.held.owner == owner && !entry.is_taken;
         let last = |wanted: &dyn Fn(&Entry) -> bool| ours.iter().rposition(wanted);
@@ -126,7 +134,9 @@ impl Holds {
                     last(&|entry| may_end(entry) && !entry.is_taken)
                 })
         };
-        index.map(|index| ours.remove(index))
+        let mut entry = index.map(|index| ours.remove(index));
+        let scope = scope.or_else(|| entry.as_mut()?.scope.take());
+        (entry, scope)
     }
 
     /// Returns the hold that `release()` releases: the latest of this owner or, if anybody may release it, of anybody.

@@ -11,13 +11,14 @@ use crate::guest::number::{self, Every, Timeout};
 use crate::guest::value;
 use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
 use crate::once::{AsyncOnce, Once, OnceInner};
-use pyo3::exceptions::PyAttributeError;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::PyMapping;
+use pyo3::types::{PyDict, PyMapping};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
+use zklock_core::{Dialect, Error, Foreign, LockSpec};
 
 /// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
 /// ``Lock``, and an ``AsyncClient`` makes an ``AsyncLock``.
@@ -25,12 +26,8 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 /// Making a lock sends no request. The kinds share these arguments. ``timeout`` is how many seconds to wait for the
 /// lock by default: ``None`` waits for ever, 0 tries once. With ``reentrant``, the thread or task that holds the lock
 /// can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
-/// the lock, as a thread of a pool does between two calls: both users would hold the lock together.
-///
-/// For locks that have a queue, ``foreign`` says what to do about a contender that cannot see ours: ``"refuse"`` raises
-/// ``ForeignContender``, ``"ignore-unknown"`` ignores one of a home-made lock, with a warning in the log at each grant, and
-/// waits for one of a known library. ``watching`` says what wakes a waiter: with ``"nearest"`` only a change that may make
-/// it our turn, with ``"children"`` every change of the queue, as in simpler libraries.
+/// the lock, as a thread of a pool does between two calls: both users would hold the lock together. With ``cancel=False``,
+/// a loss does not cancel an ``async with`` block: see ``AsyncLock``.
 ///
 /// A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
 /// lock's node stays after a release while no other contender wants the lock. Meanwhile nobody holds it, and this
@@ -47,6 +44,10 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 /// ``figures`` is a name under which ``stats`` counts the lock separately, such as ``"report"``. Locks with the same name
 /// are counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. For
 /// a set or a choice, only its own name has an effect.
+///
+/// Two options matter only beside other libraries. ``dialect`` says how the nodes are named: see ``mutex``. ``foreign`` says
+/// what to do about a contender that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"ignore-unknown"`` ignores one
+/// of a home-made lock, with a warning in the log at each grant, and waits for one of a known library.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     /// Dropped first, here and elsewhere: without it nothing is reported, and then the client may be closed.
@@ -98,17 +99,50 @@ impl BaseClient {
         Ok(Self { inner, face, anchor })
     }
 
+    /// Makes a lock with these options, of those that its kind has.
     fn made(
         slf: &Bound<'_, Self>,
         spec: Result<LockSpec, Error>,
-        change: impl FnOnce(LockSpec) -> PyResult<LockSpec>,
-        timeout: Option<Timeout>,
-        figures: Option<&str>,
+        has: &[&str],
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let client = slf.get();
-        let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
-        let spec = if let Some(name) = figures { spec.figures(name) } else { spec };
-        client.face.lock(slf.py(), LockInner::new(slf.py(), &client.inner, &spec, timeout)?)
+        let (py, client) = (slf.py(), slf.get());
+        let mut spec = spec.map_err(|error| raised(py, &error))?;
+        let (mut timeout, mut cancels) = (None, true);
+        for (name, value) in options.into_iter().flatten() {
+            let name: String = name.extract()?;
+            let option = Keyword { name: &name, value };
+            spec = match name.as_str() {
+                _ if !has.contains(&name.as_str()) => return Err(option.is_none_of(has)),
+                "timeout" => {
+                    timeout = option.get()?;
+                    spec
+                }
+                "cancel" => {
+                    cancels = option.get()?;
+                    spec
+                }
+                "reentrant" => spec.reentrant(option.get()?),
+                "permits" => spec.permits(number::count(py, "permits", option.get()?)?),
+                "linger" => {
+                    let seconds: Option<f64> = option.get()?;
+                    spec.linger(number::seconds(py, "linger", seconds.unwrap_or_default())?)
+                }
+                "local_turns" => spec.local_turns(number::count(py, "local_turns", option.get()?)?),
+                "dialect" => spec.dialect(dialect_of(py, &option.get::<String>()?)?),
+                "foreign" => {
+                    let name = |foreign: &Foreign| foreign_name(*foreign).to_owned();
+                    spec.foreign(chosen(py, "foreign", &option.get::<String>()?, Foreign::ALL, name)?)
+                }
+                // The rest are texts that may be left out.
+                name => match (option.get::<Option<String>>()?, name) {
+                    (Some(path), "limit_at") => spec.limit_at(&path),
+                    (Some(figures), _) => spec.figures(&figures),
+                    (None, _) => spec,
+                },
+            };
+        }
+        client.face.lock(py, LockInner::new(py, &client.inner, &spec, timeout, cancels)?)
     }
 }
 
@@ -152,22 +186,9 @@ impl BaseClient {
     /// In a pattern, ``{sequence}`` is the number that the server appends, and comes last. ``{name}`` is the last component of
     /// the path, for several locks under one node. ``{any}`` is what each contender chooses. Children whose names do not match
     /// are ignored.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
-    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
-    fn mutex(
-        slf: &Bound<'_, Self>,
-        path: &str,
-        timeout: Option<Timeout>,
-        reentrant: bool,
-        dialect: &str,
-        foreign: &str,
-        watching: &str,
-        linger: Option<f64>,
-        local_turns: i64,
-        figures: Option<&str>,
-    ) -> PyResult<Py<PyAny>> {
-        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
-        Self::made(slf, LockSpec::mutex(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, local_turns=1, figures=None, dialect='curator', foreign='refuse')")]
+    fn mutex(slf: &Bound<'_, Self>, path: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+        Self::made(slf, LockSpec::mutex(path), MUTEX, options)
     }
 
     /// The read side of the read/write lock at ``path``: several readers can hold it at once.
@@ -183,22 +204,13 @@ impl BaseClient {
     /// readers have ``R`` there and its writers ``W``: see :meth:`mutex`. A writer's token is larger than those of earlier
     /// readers, and a reader's token is larger than those of earlier writers. Among readers that hold the lock together, the
     /// order of tokens means nothing.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
-    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, local_turns=1, figures=None, dialect='curator', foreign='refuse')")]
     fn read_lock(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<Timeout>,
-        reentrant: bool,
-        dialect: &str,
-        foreign: &str,
-        watching: &str,
-        linger: Option<f64>,
-        local_turns: i64,
-        figures: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
-        Self::made(slf, LockSpec::read_lock(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
+        Self::made(slf, LockSpec::read_lock(path), MUTEX, options)
     }
 
     /// The write side of the read/write lock at ``path``: one writer at a time, and no readers.
@@ -216,22 +228,13 @@ impl BaseClient {
     ///
     /// A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
     /// that acquired it waits for the read side, like all others. Later readers do not starve a waiting writer.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1, figures=None))]
-    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, local_turns=1, figures=None, dialect='curator', foreign='refuse')")]
     fn write_lock(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<Timeout>,
-        reentrant: bool,
-        dialect: &str,
-        foreign: &str,
-        watching: &str,
-        linger: Option<f64>,
-        local_turns: i64,
-        figures: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
-        Self::made(slf, LockSpec::write_lock(path), |spec| options.given_to(slf.py(), spec), timeout, figures)
+        Self::made(slf, LockSpec::write_lock(path), MUTEX, options)
     }
 
     /// The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
@@ -248,29 +251,15 @@ impl BaseClient {
     ///
     /// It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
     /// ``InterProcessSemaphoreMutex``.
-    #[pyo3(signature = (path, limit, *, permits=1, limit_at=None, timeout=None, foreign="refuse", watching="nearest", figures=None))]
-    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    #[pyo3(signature = (path, limit, **options), text_signature = "($self, path, limit, *, permits=1, limit_at=None, timeout=None, cancel=True, figures=None, foreign='refuse')")]
     fn semaphore(
         slf: &Bound<'_, Self>,
         path: &str,
         limit: i64,
-        permits: i64,
-        limit_at: Option<&str>,
-        timeout: Option<Timeout>,
-        foreign: &str,
-        watching: &str,
-        figures: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let (limit, permits) = (number::count(py, "limit", limit)?, number::count(py, "permits", permits)?);
-        let options = |spec: LockSpec| {
-            let spec = queued(py, spec.permits(permits), foreign, watching)?;
-            Ok(match limit_at {
-                Some(path) => spec.limit_at(path),
-                None => spec,
-            })
-        };
-        Self::made(slf, LockSpec::semaphore(path, limit), options, timeout, figures)
+        let limit = number::count(slf.py(), "limit", limit)?;
+        Self::made(slf, LockSpec::semaphore(path, limit), SEMAPHORE, options)
     }
 
     /// The election at ``path``: one candidate leads, and the others are ready to take over.
@@ -281,18 +270,13 @@ impl BaseClient {
     ///
     /// To campaign, acquire it. To resign, release it. ``Lock.observe`` reports the leader. It shares a queue with
     /// Curator's ``LeaderLatch``.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, foreign="refuse", watching="nearest", figures=None))]
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, figures=None, foreign='refuse')")]
     fn election(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<Timeout>,
-        reentrant: bool,
-        foreign: &str,
-        watching: &str,
-        figures: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let options = |spec: LockSpec| queued(slf.py(), spec.reentrant(reentrant), foreign, watching);
-        Self::made(slf, LockSpec::election(path), options, timeout, figures)
+        Self::made(slf, LockSpec::election(path), ELECTION, options)
     }
 
     /// The exclusive lock at ``path``: a single node that exists or not, for jobs that are tried once.
@@ -304,15 +288,13 @@ impl BaseClient {
     ///
     /// There is no queue: when the node is deleted, all waiters are woken, and the first to create it again has the lock.
     /// To wait in order, use a mutex.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, figures=None))]
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, figures=None)")]
     fn exclusive(
         slf: &Bound<'_, Self>,
         path: &str,
-        timeout: Option<Timeout>,
-        reentrant: bool,
-        figures: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, LockSpec::exclusive(path), |spec| Ok(spec.reentrant(reentrant)), timeout, figures)
+        Self::made(slf, LockSpec::exclusive(path), SET, options)
     }
 
     /// A set of these locks, which are acquired and released together: all or none.
@@ -326,16 +308,13 @@ impl BaseClient {
     /// mutexes, read and write sides, semaphores and elections of this client. A lock that is named twice is in the set once,
     /// but no two different locks may have the same path. Each lock keeps its own options, except that ``timeout`` and
     /// ``reentrant`` are those of the set.
-    #[pyo3(signature = (locks, *, timeout=None, reentrant=false, figures=None))]
+    #[pyo3(signature = (locks, **options), text_signature = "($self, locks, *, timeout=None, reentrant=False, cancel=True, figures=None)")]
     fn all(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
-        timeout: Option<Timeout>,
-        reentrant: bool,
-        figures: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let spec = slf.get().inner.core.all_of(&locks_of(locks)?);
-        Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout, figures)
+        Self::made(slf, slf.get().inner.core.all_of(&locks_of(locks)?), SET, options)
     }
 
     /// A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
@@ -350,15 +329,13 @@ impl BaseClient {
     /// named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
     /// may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
     /// lock that the caller already holds counts as busy, unless it is reentrant.
-    #[pyo3(signature = (locks, *, timeout=None, figures=None))]
+    #[pyo3(signature = (locks, **options), text_signature = "($self, locks, *, timeout=None, cancel=True, figures=None)")]
     fn any(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
-        timeout: Option<Timeout>,
-        figures: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let spec = slf.get().inner.core.any_of(&locks_of(locks)?);
-        Self::made(slf, spec, Ok, timeout, figures)
+        Self::made(slf, slf.get().inner.core.any_of(&locks_of(locks)?), CHOICE, options)
     }
 
     /// The job at ``path``, which runs on one host in each period: a ``Once``, or for asyncio an ``AsyncOnce``.
@@ -376,7 +353,8 @@ impl BaseClient {
     /// other locks (``None`` waits for ever, 0 does not wait), and then raise ``Timeout``. If that host dies, the next one takes
     /// over. ``after_failure`` says whether a job that has failed runs ``"again"`` in the same period, or in the ``"next"`` one. A
     /// host that dies, or loses the lock, has failed.
-    #[pyo3(signature = (path, every, *, offset=Every(Duration::ZERO), after_failure="again", timeout=None), text_signature = "($self, path, every, *, offset=0, after_failure=\"again\", timeout=None)")]
+    #[pyo3(signature = (path, every, *, offset=Every(Duration::ZERO), after_failure="again", timeout=None, cancel=true), text_signature = "($self, path, every, *, offset=0, after_failure='again', timeout=None, cancel=True)")]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn once(
         &self,
         py: Python<'_>,
@@ -385,8 +363,9 @@ impl BaseClient {
         offset: Every,
         after_failure: &str,
         timeout: Option<Timeout>,
+        cancel: bool,
     ) -> PyResult<Py<PyAny>> {
-        let inner = OnceInner::new(py, &self.inner, path, every, offset, after_failure, timeout)?;
+        let inner = OnceInner::new(py, &self.inner, path, every, offset, after_failure, timeout, cancel)?;
         self.face.once(py, inner)
     }
 
@@ -561,36 +540,47 @@ pub(crate) fn prometheus_text(clients: &Bound<'_, PyMapping>) -> PyResult<String
     Ok(zklock_core::prometheus_text(&stats.collect()))
 }
 
-/// The options of a mutex, and of both sides of a read/write lock, with their Python names.
-struct Options<'a> {
-    reentrant: bool,
-    dialect: &'a str,
-    foreign: &'a str,
-    watching: &'a str,
-    linger: Option<f64>,
-    local_turns: i64,
+/// The options of each kind, as their signatures name them for Python.
+const MUTEX: &[&str] =
+    &["timeout", "reentrant", "cancel", "linger", "local_turns", "figures", "dialect", "foreign"];
+const SEMAPHORE: &[&str] = &["permits", "limit_at", "timeout", "cancel", "figures", "foreign"];
+const ELECTION: &[&str] = &["timeout", "reentrant", "cancel", "figures", "foreign"];
+const SET: &[&str] = &["timeout", "reentrant", "cancel", "figures"];
+const CHOICE: &[&str] = &["timeout", "cancel", "figures"];
+
+/// An option that is given by its name.
+struct Keyword<'a, 'py> {
+    name: &'a str,
+    value: Bound<'py, PyAny>,
 }
 
-impl Options<'_> {
-    fn given_to(&self, py: Python<'_>, spec: LockSpec) -> PyResult<LockSpec> {
-        let linger = number::seconds(py, "linger", self.linger.unwrap_or_default())?;
-        let local_turns = number::count(py, "local_turns", self.local_turns)?;
-        let spec = spec.reentrant(self.reentrant).dialect(dialect_of(py, self.dialect)?);
-        queued(py, spec.linger(linger).local_turns(local_turns), self.foreign, self.watching)
+impl<'py> Keyword<'_, 'py> {
+    fn get<T: FromPyObjectOwned<'py>>(&self) -> PyResult<T> {
+        self.value.extract().map_err(|error: T::Error| {
+            let (py, error) = (self.value.py(), error.into());
+            if !error.is_instance_of::<PyTypeError>(py) {
+                return error;
+            }
+            PyTypeError::new_err(format!("argument '{}': {}", self.name, error.value(py)))
+        })
+    }
+
+    /// Returns the error for an option that this kind does not have.
+    fn is_none_of(&self, has: &[&str]) -> PyErr {
+        let py = self.value.py();
+        let close = || {
+            let close = py.import("difflib")?.call_method1("get_close_matches", (self.name, has, 1, 0.0))?;
+            close.get_item(0)?.extract::<String>()
+        };
+        let nearest = close().unwrap_or_default();
+        let (name, all) = (self.name, has.join(", "));
+        PyTypeError::new_err(format!("there is no option {name} here: the nearest is {nearest}, of {all}"))
     }
 }
 
 /// Returns the locks that were given, blocking or asyncio.
 fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::Lock>> {
     locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().inner.core.clone())).collect()
-}
-
-/// Sets how the lock behaves in its queue, with the Python names.
-fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
-    let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(*foreign).to_owned())?;
-    let watching =
-        chosen(py, "watching", watching, Watching::ALL, |watching| watching_name(*watching).to_owned())?;
-    Ok(spec.foreign(foreign).watching(watching))
 }
 
 /// Returns the dialect with this name, or of this pattern.
@@ -603,10 +593,6 @@ fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
 
 table! {
     fn foreign_name(Foreign) -> &'static str { Refuse => "refuse", IgnoreUnknown => "ignore-unknown", }
-}
-
-table! {
-    fn watching_name(Watching) -> &'static str { Nearest => "nearest", Children => "children", }
 }
 
 /// Looks up one of a fixed set of words.

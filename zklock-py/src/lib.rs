@@ -11,10 +11,11 @@
 //           kinds
 //           lock double_barrier once
 //           barrier observer hold
-//           guarded loss wanted alarm
+//           guarded loss wanted
 //           verb                       a call of the core, and how Python gets its answer
 //           client_inner               what all that one client makes shares
 //           holds                      what is held, by whom, by which `with` block; how long to wait
+//           scope                      what a loss does to an `async with` block
 //           inside held patience
 //           block
 // settings  options credentials hosts  how to connect, and as whom
@@ -34,7 +35,6 @@
 //           sync platform
 // ```
 
-mod alarm;
 mod barrier;
 mod block;
 mod calls;
@@ -54,6 +54,7 @@ mod loss;
 mod observer;
 mod once;
 mod patience;
+mod scope;
 mod settings;
 mod testing;
 mod verb;

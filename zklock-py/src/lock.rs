@@ -16,6 +16,7 @@ use crate::hold::{AsyncHold, Hold};
 use crate::holds::Holds;
 use crate::observer::{AsyncObserver, Observer};
 use crate::patience::{Blocking, Given, Seconds, patience};
+use crate::scope::Scope;
 use crate::verb::{Convert, Verb, boolean, or_raise};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -41,8 +42,9 @@ pub(crate) struct BaseLock {
 /// and then the lock is not released. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
 ///
 /// The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at
-/// its end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, a note about the loss is added to
-/// that exception. Each block releases its own hold, even if several blocks of one lock in one thread end in another
+/// its end ``LockLost`` if the hold was lost meanwhile. Nothing can interrupt a ``with`` block at a loss: call ``hold.ensure``
+/// before each piece of work, look at ``hold.lost``, or add a callback with ``hold.on_lost``. (``async with`` cancels its block:
+/// see ``AsyncLock``.) If the block itself raises, a note about the loss is added to that exception. Each block releases its own hold, even if several blocks of one lock in one thread end in another
 /// order than they began, as can happen with generators.
 ///
 /// ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
@@ -59,8 +61,8 @@ pub(crate) struct BaseLock {
 /// >>> report()
 /// 'written'
 ///
-/// A call raises what its block raises. A call of a coroutine function is cancelled if the hold is lost: see
-/// ``cancelling``. In the function, the lock's ``current`` is the hold. Classes and generators raise ``InvalidInput``.
+/// A call raises what its block raises. In the function, the lock's ``current`` is the hold. Classes and generators raise
+/// ``InvalidInput``.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct Lock;
 
@@ -80,6 +82,28 @@ pub(crate) struct Lock;
 /// because the event loop only has a weak one. A cancelled wait leaves the queue, and a lock that was granted meanwhile
 /// is released.
 ///
+/// When the hold of an ``async with`` block is lost, its task is cancelled, and cleans up. The block then raises ``LockLost`` in
+/// place of the ``CancelledError``, just as a block of ``asyncio.timeout`` raises ``TimeoutError``:
+///
+/// >>> async def report():
+/// ...     async with zk.mutex("/locks/doc", timeout=5):
+/// ...         await asyncio.sleep(0.01)  # a loss ends it
+/// >>> asyncio.run(report())
+///
+/// If the block raises an exception of its own, that exception goes on, with a note about the loss. If the block swallows the
+/// cancellation, its end raises ``LockLost``. If the task is cancelled for another reason, it stays cancelled, even if the hold
+/// is lost as well. After the block, nothing is cancelled. A task is only cancelled when it awaits something. A lock that was
+/// made with ``cancel=False`` cancels nothing.
+///
+/// In an async generator, a loss would cancel the consumer, so the block raises ``InvalidInput`` there, unless
+/// ``contextlib.asynccontextmanager`` makes the consumer's block of the generator. Before Python 3.11, only the message shows
+/// which cancellation is ours. Ours counts as another one if something in between raises a ``CancelledError`` of its own.
+/// Another one counts as ours if both come before the task goes on.
+///
+/// ``async with`` also works under trio. Another thread waits for the lock there, and the hold's own coroutines (``confirm``,
+/// ``read``, ``commit``) do not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs
+/// to a task of asyncio.
+///
 /// It is also a decorator for coroutine functions, as ``Lock`` is.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct AsyncLock;
@@ -91,6 +115,8 @@ pub(crate) struct LockInner {
     path: String,
     timeout: Option<Duration>,
     is_reentrant: bool,
+    /// Whether a loss cancels an `async with` block.
+    cancels: bool,
     /// Whether it can be acquired without waiting: again by its owner, or on a node that the client has kept.
     may_be_at_once: bool,
     pub(crate) core: zklock_core::Lock,
@@ -102,6 +128,7 @@ impl LockInner {
         client: &Arc<ClientInner>,
         spec: &LockSpec,
         timeout: Option<Timeout>,
+        cancels: bool,
     ) -> PyResult<Arc<Self>> {
         let timeout = number::patience(py, timeout)?;
         let core = client.core.lock(spec).map_err(|error| raised(py, &error))?;
@@ -110,6 +137,7 @@ impl LockInner {
             holds: client.holds(&spec.key(), spec.path()),
             path: spec.path().to_owned(),
             timeout,
+            cancels,
             is_reentrant: spec.is_reentrant(),
             may_be_at_once: spec.is_reentrant() || spec.is_passed_on(),
             core,
@@ -188,7 +216,7 @@ impl LockInner {
         owner: Owner,
         answer: Answer,
     ) -> PyResult<Py<PyAny>> {
-        let held = match (granted, answer) {
+        let held = match (granted, &answer) {
             (Ok(hold), _) => self.granted(hold, owner),
             (Err(error), Answer::Bool | Answer::Try) if error.kind() == ErrorKind::Timeout => {
                 log::inform(py, &error.to_string());
@@ -199,38 +227,46 @@ impl LockInner {
         };
         match answer {
             Answer::Bool => {
-                self.holds.keep(&held, None);
+                self.holds.keep(&held, None, None);
                 Ok(value::boolean(py, true))
             }
             Answer::Value | Answer::Try => {
                 self.holds.know(&held);
                 Ok(AsyncHold::of(py, held, true)?.into_any())
             }
-            Answer::Block(block) => {
+            Answer::Block(block, mut scope) => {
                 let hold = AsyncHold::of(py, held.clone(), false)?;
-                self.holds.keep(&held, Some(block));
+                if let Some(scope) = &mut scope {
+                    scope.watch(py, &held)?;
+                }
+                self.holds.keep(&held, Some(block), scope);
                 Ok(hold.into_any())
             }
         }
     }
 
     /// `__aenter__`.
-    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
-        self.start(py, "AsyncLock.__aenter__", self.timeout, Answer::Block(Block::of_caller(py)))
+    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let scope = if self.cancels { Scope::of_caller(py, &self.path, self.is_reentrant)? } else { None };
+        Scope::entering(py, scope, |scope| {
+            let answer = Answer::Block(Block::of_caller(py), scope);
+            self.start(py, "AsyncLock.__aenter__", self.timeout, answer)
+        })
     }
 
     /// `__aexit__`.
-    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let py = kind.py();
-        match self.holds.leave(owner::of_task_or_unique(py)?, Block::of_caller(py)) {
-            Some(entry) => {
-                let left = entry.held.begin_to_leave(kind, exception);
-                self.holds.keep_on(entry, is_generator_exit(kind)?);
-                left
-            }
+        let (entry, scope) = self.holds.leave(owner::of_task_or_unique(py)?, Block::of_caller(py));
+        let left = Scope::leaving(scope, exception, || match &entry {
+            Some(entry) => entry.held.begin_to_leave(kind, exception),
             None if kind.is_none() => Err(self.holds.released_before(py)),
             None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
+        });
+        if let Some(entry) = entry {
+            self.holds.keep_on(entry, is_generator_exit(kind)?);
         }
+        left
     }
 
     fn contenders(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
@@ -278,7 +314,6 @@ impl LockInner {
 type Queue = Vec<QueuedContender>;
 
 /// What the coroutine of an acquire returns.
-#[derive(Clone, Copy)]
 enum Answer {
     /// `True`, or `False` if the time ran out.
     Bool,
@@ -286,7 +321,7 @@ enum Answer {
     Value,
     /// A hold as a value, or `None` if the time ran out.
     Try,
-    Block(Block),
+    Block(Block, Option<Scope>),
 }
 
 impl BaseLock {
@@ -307,40 +342,6 @@ impl BaseLock {
     /// Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``.
     fn locked(&self) -> bool {
         !self.inner.holds.held().is_empty()
-    }
-
-    /// A block that holds the lock, and is cancelled when the hold is lost. It works with ``async with``, in asyncio and
-    /// under trio.
-    ///
-    /// >>> async def report():
-    /// ...     async with zk.mutex("/locks/doc").cancelling(timeout=5) as hold:
-    /// ...         await asyncio.sleep(0.01)
-    /// ...         return hold.token > 0
-    /// >>> asyncio.run(report())
-    /// True
-    ///
-    /// It waits for the lock as ``hold`` does. When the hold is lost, the task is cancelled and cleans up. The block then
-    /// raises ``LockLost`` in place of the ``CancelledError``, just as a block of ``asyncio.timeout`` raises
-    /// ``TimeoutError``. Everything else is as in ``async with lock``. If the block raises an exception of its own, that
-    /// exception goes on, with a note about the loss. If the block swallows the cancellation, its end raises ``LockLost``.
-    /// If the task is cancelled for another reason, it stays cancelled, even if the hold is lost as well. After the block,
-    /// nothing is cancelled.
-    ///
-    /// A task is only cancelled when it awaits something. In an async generator, a loss would cancel the consumer, so
-    /// the block raises ``InvalidInput`` there, unless ``contextlib.asynccontextmanager`` makes the consumer's block
-    /// of the generator. Before Python 3.11, only the message shows which cancellation is ours. Ours counts as another
-    /// one if something in between raises a ``CancelledError`` of its own. Another one counts as ours if both come
-    /// before the task goes on.
-    ///
-    /// Under trio, another thread waits for the lock, and the hold's own coroutines (``confirm``, ``read``, ``commit``) do
-    /// not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs to a task of
-    /// asyncio.
-    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn cancelling<'py>(slf: &Bound<'py, Self>, timeout: Given) -> PyResult<Bound<'py, PyAny>> {
-        let (py, inner) = (slf.py(), &slf.get().inner);
-        let timeout = timeout.patience(py, inner.timeout)?.map(|timeout| timeout.as_secs_f64());
-        let arguments = (AsyncLock::of(py, inner.clone())?, timeout, inner.is_reentrant);
-        py.import("zklock._cancelling")?.call_method1(intern!(py, "Cancelling"), arguments)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -412,7 +413,7 @@ impl Lock {
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
         let (py, inner) = (slf.py(), Self::inner(slf));
         let held = inner.wait_or_none(py, patience(inner.timeout, &blocking, &timeout)?)?;
-        Ok(held.map(|held| inner.holds.keep(&held, None)).is_some())
+        Ok(held.map(|held| inner.holds.keep(&held, None, None)).is_some())
     }
 
     /// Acquires the lock and returns the hold, which you must release.
@@ -555,7 +556,7 @@ impl Lock {
         let block = Block::of_caller(py);
         let held = inner.wait(py, inner.timeout)?.map_err(|error| raised(py, &error))?;
         let hold = Hold::of(py, held.clone(), false)?;
-        inner.holds.keep(&held, Some(block));
+        inner.holds.keep(&held, Some(block), None);
         Ok(hold)
     }
 
@@ -568,7 +569,7 @@ impl Lock {
     ) -> PyResult<bool> {
         let _ = traceback;
         let (py, inner) = (kind.py(), Self::inner(slf));
-        match inner.holds.leave(owner::of_caller(py)?, Block::of_caller(py)) {
+        match inner.holds.leave(owner::of_caller(py)?, Block::of_caller(py)).0 {
             Some(entry) => {
                 let left = entry.held.leave(exception);
                 inner.holds.keep_on(entry, is_generator_exit(kind)?);
@@ -579,7 +580,7 @@ impl Lock {
         }
     }
 
-    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Self::inner(slf).begin_block(slf.py())
     }
 
@@ -589,7 +590,7 @@ impl Lock {
         kind: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
+    ) -> PyResult<Py<PyAny>> {
         let _ = traceback;
         Self::inner(slf).end_block(kind, exception)
     }
@@ -693,7 +694,7 @@ impl AsyncLock {
         decorate(None, slf.as_unbound(), function)
     }
 
-    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         Self::inner(slf).begin_block(slf.py())
     }
 
@@ -703,7 +704,7 @@ impl AsyncLock {
         kind: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
+    ) -> PyResult<Py<PyAny>> {
         let _ = traceback;
         Self::inner(slf).end_block(kind, exception)
     }

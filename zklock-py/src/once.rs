@@ -13,9 +13,10 @@ use crate::guest::value;
 use crate::held::Held;
 use crate::hold::{AsyncHold, Hold};
 use crate::inside::Inside;
+use crate::scope::Scope;
 use crate::verb::{Convert, Verb, or_raise};
 use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOutcome};
@@ -32,7 +33,8 @@ use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOut
 ///
 /// While another host runs the job, the block waits before it begins. The block's value, a ``Run``, is false if nothing is left
 /// to do in this period. If the block raises, the job has failed, with that exception as the reason, and the exception goes on.
-/// If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed.
+/// If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed. An ``async with`` block
+/// is cancelled at once, as that of an ``AsyncLock`` is.
 ///
 /// It is also a decorator, for a function or a coroutine function: each call runs in a block of its own. If nothing is left to do, the
 /// function is not called, and the call returns ``None``.
@@ -70,8 +72,10 @@ pub(crate) struct OnceInner {
     client: Arc<ClientInner>,
     core: zklock_core::Once,
     timeout: Option<Duration>,
+    /// Whether a loss cancels an `async with` block.
+    cancels: bool,
     /// Nothing for a block that has nothing to do.
-    inside: Inside<Option<Running>>,
+    inside: Inside<Option<(Running, Option<Scope>)>>,
 }
 
 impl OnceInner {
@@ -83,6 +87,7 @@ impl OnceInner {
         Every(offset): Every,
         after_failure: &str,
         timeout: Option<Timeout>,
+        cancels: bool,
     ) -> PyResult<Arc<Self>> {
         let after_failure = match after_failure {
             "again" => AfterFailure::Again,
@@ -96,7 +101,7 @@ impl OnceInner {
         let core = spec.and_then(|spec| client.core.once(&spec.after_failure(after_failure)));
         let core = core.map_err(|error| raised(py, &error))?;
         let timeout = number::patience(py, timeout)?;
-        Ok(Arc::new(Self { client: client.clone(), core, timeout, inside: Inside::default() }))
+        Ok(Arc::new(Self { client: client.clone(), core, timeout, cancels, inside: Inside::default() }))
     }
 
     fn path(&self) -> &str {
@@ -124,14 +129,18 @@ impl OnceInner {
     /// Makes the value of a block, and keeps what it has until its end.
     fn enter(
         &self,
-        (owner, block): (Owner, Block),
+        py: Python<'_>,
+        (owner, block, mut scope): (Owner, Block, Option<Scope>),
         begun: Begun<Running>,
         value: impl FnOnce(Option<Arc<Held>>, Option<Record>) -> PyResult<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let (inner, value) = match begun {
-            Begun::Run((held, entry)) => {
-                let value = value(Some(held.clone()), None)?;
-                (Some((held, entry)), value)
+            Begun::Run(running) => {
+                let value = value(Some(running.0.clone()), None)?;
+                if let Some(scope) = &mut scope {
+                    scope.watch(py, &running.0)?;
+                }
+                (Some((running, scope)), value)
             }
             Begun::Done(record) => (None, value(None, Some(record))?),
         };
@@ -139,17 +148,15 @@ impl OnceInner {
         Ok(value)
     }
 
-    /// Returns what the block has that ends with this exception, and how its run is recorded.
-    fn take(
-        &self,
-        owner: Owner,
-        block: Block,
-        exception: &Bound<'_, PyAny>,
-    ) -> PyResult<Option<(Arc<Held>, zklock_core::Call<()>)>> {
-        let py = exception.py();
+    /// Returns what the block has that ends.
+    fn take(&self, py: Python<'_>, owner: Owner, block: Block) -> PyResult<Option<(Running, Option<Scope>)>> {
         let inner = self.inside.take(owner, block);
-        let inner = inner.ok_or_else(|| not_held(py, format!("no block runs the job {}", self.path())))?;
-        let Some((held, entry)) = inner else { return Ok(None) };
+        inner.ok_or_else(|| not_held(py, format!("no block runs the job {}", self.path())))
+    }
+
+    /// Records how a run ends whose block ends with this exception, and releases.
+    fn end(&self, (held, entry): &Running, exception: &Bound<'_, PyAny>) -> PyResult<zklock_core::Call<()>> {
+        let py = exception.py();
         if held.is_released() && exception.is_none() {
             let message = format!(
                 "the run of the job {} is not recorded as done: its hold was released before",
@@ -163,28 +170,32 @@ impl OnceInner {
             let text = exception.str().map(|text| text.to_string()).unwrap_or_default();
             RunOutcome::Failed(format!("{}: {text}", exception.get_type().name()?))
         };
-        let end = entry.end(&held.hold, outcome);
-        Ok(Some((held, end)))
+        Ok(entry.end(&held.hold, outcome))
     }
 
-    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
+    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let (owner, block) = (owner::of_task_or_unique(py)?, Block::of_caller(py));
+        let scope = if self.cancels { Scope::of_caller(py, self.path(), false)? } else { None };
         let inner = self.clone();
-        let deliver = move |py: Python<'_>, begun| {
-            inner.enter((owner, block), begun, |held, record| {
-                let hold = held.map(|held| AsyncHold::of(py, held, false)).transpose()?;
-                value::async_run(py, (hold.map(Py::into_any), record))
-            })
-        };
-        Ok(self.begin(owner).and_then(deliver).coroutine("AsyncOnce.__aenter__"))
+        Scope::entering(py, scope, |scope| {
+            let deliver = move |py: Python<'_>, begun| {
+                inner.enter(py, (owner, block, scope), begun, |held, record| {
+                    let hold = held.map(|held| AsyncHold::of(py, held, false)).transpose()?;
+                    value::async_run(py, (hold.map(Py::into_any), record))
+                })
+            };
+            Ok(self.begin(owner).and_then(deliver).coroutine("AsyncOnce.__aenter__"))
+        })
     }
 
-    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         const WHAT: &str = "AsyncOnce.__aexit__";
         let py = kind.py();
-        match self.take(owner::of_task_or_unique(py)?, Block::of_caller(py), exception)? {
-            Some((held, end)) => held.begin_to_leave_by(WHAT, end, kind, exception),
-            None => Ok(Coroutine::done(WHAT, value::boolean(py, false))),
+        match self.take(py, owner::of_task_or_unique(py)?, Block::of_caller(py))? {
+            Some((running, scope)) => Scope::leaving(scope, exception, || {
+                running.0.begin_to_leave_by(WHAT, self.end(&running, exception)?, kind, exception)
+            }),
+            None => Coroutine::done(WHAT, value::boolean(py, false)).into_py_any(py),
         }
     }
 
@@ -225,7 +236,7 @@ impl Once {
         let begun = self.inner.begin(owner).run(py)?;
         // As with a lock: if a handler that is due raises, the hold is released.
         py.check_signals()?;
-        self.inner.enter((owner, block), begun, |held, record| {
+        self.inner.enter(py, (owner, block, None), begun, |held, record| {
             let hold = held.map(|held| Hold::of(py, held, false)).transpose()?;
             value::run(py, (hold.map(Py::into_any), record))
         })
@@ -240,13 +251,13 @@ impl Once {
     ) -> PyResult<bool> {
         let _ = (kind, traceback);
         let py = exception.py();
-        match self.inner.take(owner::of_caller(py)?, Block::of_caller(py), exception)? {
-            Some((held, end)) => held.leave_by(end, exception),
+        match self.inner.take(py, owner::of_caller(py)?, Block::of_caller(py))? {
+            Some((running, _)) => running.0.leave_by(self.inner.end(&running, exception)?, exception),
             None => Ok(false),
         }
     }
 
-    fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.inner.begin_block(py)
     }
 
@@ -256,7 +267,7 @@ impl Once {
         kind: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
+    ) -> PyResult<Py<PyAny>> {
         let _ = traceback;
         self.inner.end_block(kind, exception)
     }
@@ -315,7 +326,7 @@ impl AsyncOnce {
         self.inner.last().coroutine("AsyncOnce.last")
     }
 
-    fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.inner.begin_block(py)
     }
 
@@ -325,7 +336,7 @@ impl AsyncOnce {
         kind: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
+    ) -> PyResult<Py<PyAny>> {
         let _ = traceback;
         self.inner.end_block(kind, exception)
     }

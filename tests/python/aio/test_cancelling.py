@@ -29,23 +29,23 @@ T = typing.TypeVar("T")
 Work = typing.Callable[[zklock.AsyncHold], typing.Coroutine[typing.Any, typing.Any, T]]
 
 
-async def by_cancelling(lock: zklock.AsyncLock, work: Work[T]) -> T:
-    async with lock.cancelling() as hold:
+async def by_block(lock: zklock.AsyncLock, work: Work[T]) -> T:
+    async with lock as hold:
         return await work(hold)
 
 
 async def by_cancel_on_loss(lock: zklock.AsyncLock, work: Work[T]) -> T:
-    async with lock as hold, hold.cancel_on_loss() as same:
+    async with await lock.hold() as hold, hold.cancel_on_loss() as same:
         assert same is hold
         return await work(hold)
 
 
 async def by_run(lock: zklock.AsyncLock, work: Work[T]) -> T:
-    async with lock as hold:
+    async with await lock.hold() as hold:
         return await hold.run(work(hold))
 
 
-WAYS = [by_cancelling, by_cancel_on_loss, by_run]
+WAYS = [by_block, by_cancel_on_loss, by_run]
 Way = typing.Callable[[zklock.AsyncLock, Work[typing.Any]], typing.Coroutine[typing.Any, typing.Any, typing.Any]]
 every_way = pytest.mark.parametrize("way", WAYS)
 
@@ -220,11 +220,11 @@ async def test_a_block_in_an_async_generator_is_refused_unless_it_is_its_consume
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
     async def acquiring() -> typing.AsyncIterator[zklock.AsyncHold]:
-        async with zk.aio.mutex(path).cancelling() as hold:
+        async with zk.aio.mutex(path) as hold:
             yield hold
 
     async def holding() -> typing.AsyncIterator[zklock.AsyncHold]:
-        async with zk.aio.mutex(path) as hold, hold.cancel_on_loss():
+        async with await zk.aio.mutex(path).hold() as hold, hold.cancel_on_loss():
             yield hold
 
     for generator in (acquiring, holding):
@@ -301,7 +301,7 @@ def test_a_hold_that_is_lost_before_the_block_begins_cancels_it(
 
     async def main() -> None:
         def begin() -> asyncio.Task[None]:
-            return asyncio.create_task(by_cancelling(zk.aio.mutex(path), lambda hold: endless()))
+            return asyncio.create_task(by_block(zk.aio.mutex(path), lambda hold: endless()))
 
         task = await granted(loop, ground, other.mutex(path), path, begin)
         (node,) = ground.children(path)
@@ -352,29 +352,29 @@ async def test_work_that_swallows_the_cancellation_ends_its_block_with_lock_lost
 async def test_a_block_that_cannot_begin_releases_what_it_has_acquired(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(message: str) -> object:
-        raise MemoryError(message)
+    class Scope:
+        """Cannot be woken, since nothing can refer to it weakly."""
 
-    async with zk.aio.mutex(path).cancelling():
+        __slots__ = ()
+
+        def entering(self, entering: object) -> object:
+            return entering
+
+    async with zk.aio.mutex(path):
         pass
-    monkeypatch.setattr("zklock._cancelling._TaskScope", fail)
-    with pytest.raises(MemoryError):
-        async with zk.aio.mutex(path).cancelling():
+    monkeypatch.setattr("zklock._cancelling._TaskScope", lambda path: Scope())
+    with pytest.raises(TypeError, match="weak reference"):
+        async with zk.aio.mutex(path):
             raise AssertionError("it has begun")
     await free(zk, other, path, ground)
 
 
 async def test_a_block_is_entered_once(zk: zklock.Client, path: str) -> None:
-    block = zk.aio.mutex(path).cancelling()
-    async with block as hold:
-        with pytest.raises(RuntimeError):
-            await block.__aenter__()
-        inner = hold.cancel_on_loss()
-        async with inner:
+    async with zk.aio.mutex(path) as hold:
+        block = hold.cancel_on_loss()
+        async with block:
             with pytest.raises(RuntimeError):
-                await inner.__aenter__()
-    with pytest.raises(RuntimeError):
-        await block.__aenter__()
+                await block.__aenter__()
 
 
 @pytest.mark.parametrize("first", ["inner", "outer"])
@@ -395,8 +395,8 @@ async def test_if_two_nested_holds_are_lost_together_the_clean_up_is_not_disturb
             done.append("cleaned up")
 
     with pytest.raises(zklock.LockLost) as raised:
-        async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
-            async with zk.aio.mutex(f"{path}/inner").cancelling() as inner:
+        async with zk.aio.mutex(f"{path}/outer") as outer:
+            async with zk.aio.mutex(f"{path}/inner") as inner:
                 await work(outer, inner)
     assert done == ["cleaned up"] and f"{path}/{first}" in str(raised.value)
     await expect_no_stray_cancel()
@@ -406,9 +406,9 @@ async def test_if_two_nested_holds_are_lost_together_the_clean_up_is_not_disturb
 async def test_the_loss_of_the_inner_hold_ends_the_inner_block_alone(
     zk: zklock.Client, path: str, ground: Ground
 ) -> None:
-    async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
+    async with zk.aio.mutex(f"{path}/outer") as outer:
         with pytest.raises(zklock.LockLost, match=f"{path}/inner"):
-            async with zk.aio.mutex(f"{path}/inner").cancelling() as inner:
+            async with zk.aio.mutex(f"{path}/inner") as inner:
                 lose(ground, inner)
                 await endless()
         await expect_no_stray_cancel()
@@ -418,10 +418,10 @@ async def test_the_loss_of_the_inner_hold_ends_the_inner_block_alone(
 
 async def test_the_loss_of_the_outer_hold_ends_both_blocks(zk: zklock.Client, path: str, ground: Ground) -> None:
     with pytest.raises(zklock.LockLost, match=f"{path}/outer"):
-        async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
+        async with zk.aio.mutex(f"{path}/outer") as outer:
             lock = zk.aio.mutex(f"{path}/inner")
             try:
-                async with lock.cancelling():
+                async with lock:
                     assert lock.locked()
                     lose(ground, outer)
                     await endless()
@@ -436,9 +436,9 @@ async def test_what_outlives_the_inner_loss_is_cancelled_by_the_outer_one(
 ) -> None:
     passed: list[str] = []
     with pytest.raises(zklock.LockLost, match=f"{path}/outer"):
-        async with zk.aio.mutex(f"{path}/outer").cancelling() as outer:
+        async with zk.aio.mutex(f"{path}/outer") as outer:
             with contextlib.suppress(zklock.LockLost):
-                async with zk.aio.mutex(f"{path}/inner").cancelling() as inner:
+                async with zk.aio.mutex(f"{path}/inner") as inner:
                     lose(ground, inner)
                     lose(ground, outer)
                     await endless()
@@ -451,7 +451,7 @@ async def test_what_outlives_the_inner_loss_is_cancelled_by_the_outer_one(
 
 async def test_blocks_of_one_hold_may_be_nested(zk: zklock.Client, path: str, ground: Ground) -> None:
     with pytest.raises(zklock.LockLost):
-        async with zk.aio.mutex(path).cancelling() as hold:
+        async with zk.aio.mutex(path) as hold:
             async with hold.cancel_on_loss():
                 lose(ground, hold)
                 await hold.run(endless())
@@ -464,9 +464,9 @@ async def test_it_works_with_timeouts_and_task_groups_of_asyncio(zk: zklock.Clie
         raise AssertionError("for type checkers")
     lock = zk.aio.mutex(path)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01), lock.cancelling():
+        async with asyncio.timeout(0.01), lock:
             await endless()
-    async with lock.cancelling() as hold:
+    async with lock as hold:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
                 await endless()
@@ -480,7 +480,7 @@ async def test_it_works_with_timeouts_and_task_groups_of_asyncio(zk: zklock.Clie
             ended.append("child")
 
     with pytest.raises(zklock.LockLost):
-        async with asyncio.timeout(30), lock.cancelling() as hold, asyncio.TaskGroup() as group:
+        async with asyncio.timeout(30), lock as hold, asyncio.TaskGroup() as group:
             group.create_task(child())
             await steps(2)
             lose(ground, hold)
@@ -499,12 +499,14 @@ def test_a_loss_after_the_end_of_the_loop_is_passed_over(
         await block.__aenter__()
         return block
 
-    block = loop.run_until_complete(enter())
+    # Were it collected, there would be nothing to cancel.
+    task = loop.create_task(enter())
+    block = loop.run_until_complete(task)
     loop.close()
     calls = loop.count()
     lose(ground, hold)
     eventually(lambda: calls)
-    del block
+    del block, task
     with pytest.raises(zklock.LockLost):
         asyncio.run(released(hold))
     assert unraisable == []
@@ -514,21 +516,60 @@ async def released(hold: zklock.AsyncHold) -> None:
     await hold.release()
 
 
-async def test_a_task_that_is_forgotten_in_its_block_is_collected(zk: zklock.Client, path: str) -> None:
-    hold, entered = await zk.aio.mutex(path).hold(), asyncio.Event()
+@every_way
+async def test_a_task_that_is_forgotten_in_its_block_is_collected(
+    zk: zklock.Client, path: str, ground: Ground, way: Way
+) -> None:
+    entered = asyncio.Event()
 
-    async def work() -> None:
-        async with hold.cancel_on_loss():
-            entered.set()
-            await endless()
+    async def work(hold: zklock.AsyncHold) -> None:
+        entered.set()
+        await endless()
 
-    task = asyncio.create_task(work())
+    task = asyncio.create_task(way(zk.aio.mutex(path), work))
     await entered.wait()
     gone = weakref.ref(task)
     del task
     gc.collect()
     assert gone() is None
-    await hold.release()
+    await queue(ground, path, 0)
+
+
+async def test_a_job_is_cancelled_by_a_loss_too(zk: zklock.Client, path: str, ground: Ground) -> None:
+    with pytest.raises(zklock.LockLost):
+        async with zk.aio.once(path, every="1d") as run:
+            assert run.hold is not None
+            lose(ground, run.hold)
+            await soon(endless())
+    await expect_no_stray_cancel()
+    ground(f"delete-tree {path}")
+
+
+async def test_with_cancel_false_a_loss_cancels_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
+    with pytest.raises(zklock.LockLost):
+        async with zk.aio.mutex(path, cancel=False) as hold:
+            lose(ground, hold)
+            await hold.lost
+            await asyncio.sleep(0.01)
+    with pytest.raises(zklock.LockLost):
+        async with zk.aio.once(f"{path}/job", every="1d", cancel=False) as run:
+            assert run.hold is not None
+            lose(ground, run.hold)
+            await run.hold.lost
+            await asyncio.sleep(0.01)
+    ground(f"delete-tree {path}")
+
+
+async def test_a_block_without_its_lock_takes_back_its_cancellation(zk: zklock.Client, path: str, ground: Ground) -> None:
+    lock = zk.aio.mutex(path)
+    with contextlib.suppress(zklock.NotHeld):
+        async with lock as hold:
+            lose(ground, hold)
+            with contextlib.suppress(asyncio.CancelledError):
+                await soon(endless())
+            with pytest.raises(zklock.LockLost):
+                await lock.release()
+    await expect_no_stray_cancel()
 
 
 async def test_a_callback_that_takes_long_does_not_delay_the_cancellation(
@@ -568,12 +609,10 @@ async def test_a_wait_for_the_lock_is_limited_and_can_be_cancelled(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
 ) -> None:
     async with other.mutex(path):
-        for block in (zk.mutex(path).cancelling(timeout=0.05), zk.aio.mutex(path, timeout=0.05).cancelling()):
-            with pytest.raises(zklock.Timeout):
-                await block.__aenter__()
-        with pytest.raises(zklock.InvalidInput):
-            zk.mutex(path).cancelling(timeout=-1)
-        task = asyncio.create_task(by_cancelling(zk.aio.mutex(path), lambda hold: endless()))
+        with pytest.raises(zklock.Timeout):
+            async with zk.mutex(path, timeout=0.05):
+                raise AssertionError("it is held")
+        task = asyncio.create_task(by_block(zk.aio.mutex(path), lambda hold: endless()))
         await queue(ground, path, 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -582,7 +621,7 @@ async def test_a_wait_for_the_lock_is_limited_and_can_be_cancelled(
 
 
 async def test_a_block_whose_hold_the_work_has_released_ends_as_any_other(zk: zklock.Client, path: str) -> None:
-    async with zk.aio.mutex(path).cancelling() as hold:
+    async with zk.aio.mutex(path) as hold:
         await hold.release()
     async with await zk.aio.mutex(path).hold() as hold, hold.cancel_on_loss():
         await hold.release()

@@ -67,7 +67,7 @@ def client() -> None:
 
 
 def kinds(zk: zklock.Client) -> None:
-    assert_type(zk.mutex("/a", dialect="kazoo", foreign="ignore-unknown", watching="children"), zklock.Lock)
+    assert_type(zk.mutex("/a", dialect="kazoo", foreign="ignore-unknown", cancel=False), zklock.Lock)
     assert_type(zk.read_lock("/a", dialect="kazoo"), zklock.Lock)
     assert_type(zk.write_lock("/a", reentrant=True, timeout=5), zklock.Lock)
     assert_type(zk.semaphore("/a", 5, permits=2, limit_at="/limit"), zklock.Lock)
@@ -231,7 +231,7 @@ async def in_asyncio(hosts: str) -> None:
             await writes.commit()
         async with await alock.hold(timeout=5) as hold:
             assert_type(hold, zklock.AsyncHold)
-        async with alock.cancelling(timeout=5) as hold, hold.cancel_on_loss() as same:
+        async with alock as hold, hold.cancel_on_loss() as same:
             assert_type((hold, same), typing.Tuple[zklock.AsyncHold, zklock.AsyncHold])
             assert_type(await hold.run(asyncio.sleep(1, "done")), str)
             await hold.run(alock.acquire)  # type: ignore[arg-type]
@@ -276,7 +276,7 @@ def after_a_block(lock: zklock.Lock) -> int:
 
 
 async def after_an_async_block(lock: zklock.AsyncLock) -> int:
-    async with zklock.Client("zk1:2181"), lock, await lock.hold(), lock.cancelling() as hold, hold.cancel_on_loss():
+    async with zklock.Client("zk1:2181"), lock, await lock.hold(), lock as hold, hold.cancel_on_loss():
         return 1
 
 

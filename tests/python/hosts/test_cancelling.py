@@ -39,8 +39,8 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
                 await anyio.sleep(0.01)
             done.append("cleaned up")
 
-    async def by_cancelling() -> None:
-        async with zk.mutex(path).cancelling(timeout=30) as hold:
+    async def by_block() -> None:
+        async with zk.mutex(path) as hold:
             await work(hold)
 
     async def by_thread() -> None:
@@ -53,7 +53,7 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
                 await anyio.to_thread.run_sync(hold.release)
 
     async def by_run() -> None:
-        async with zk.mutex(path).cancelling() as hold:
+        async with zk.mutex(path) as hold:
             await hold.run(work(hold))
 
     @zk.mutex(path)
@@ -66,7 +66,7 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
             done.append("cleaned up")
 
     async def main() -> None:
-        for way in (by_cancelling, by_thread, by_run, by_decorator):
+        for way in (by_block, by_thread, by_run, by_decorator):
             with pytest.raises(zklock.LockLost) as raised:
                 await way()
             assert raised.value.reason is zklock.LossReason.NODE_DELETED
@@ -86,25 +86,25 @@ def test_other_ends_of_the_block_stay_what_they_are(
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path, timeout=30)
-        async with lock.cancelling() as hold:
+        async with lock as hold:
             await anyio.sleep(0.01)
             assert hold.state is zklock.HoldState.HELD
             with pytest.raises(TimeoutError), anyio.fail_after(0.01):
                 await anyio.sleep_forever()
         assert hold.valid_for() == 0
         with pytest.raises(LookupError) as raised:
-            async with lock.cancelling() as hold:
+            async with lock as hold:
                 lose(ground, hold)
                 raise LookupError("of the work")
         assert "others may have held the lock too" in getattr(raised.value, "__notes__")[0]
         with anyio.CancelScope() as outside:
-            async with lock.cancelling() as hold:
+            async with lock as hold:
                 outside.cancel()
                 lose(ground, hold)
                 await anyio.sleep_forever()
         assert outside.cancelled_caught
         with anyio.move_on_after(0.01) as late:
-            async with lock.cancelling():
+            async with lock:
                 await anyio.sleep_forever()
         assert late.cancelled_caught
         await anyio.sleep(0.01)
@@ -126,7 +126,7 @@ def test_a_loss_ends_a_group_of_tasks(zk: zklock.Client, path: str, ground: Grou
 
     async def main() -> None:
         with pytest.raises(zklock.LockLost):
-            async with zk.mutex(path).cancelling() as hold:
+            async with zk.mutex(path) as hold:
                 async with anyio.create_task_group() as group:
                     for number in range(3):
                         group.start_soon(child, number)
@@ -149,7 +149,7 @@ def test_what_fails_in_a_group_that_a_loss_ends_comes_out(
 
     async def main() -> None:
         with pytest.raises(BaseException) as raised:
-            async with zk.mutex(path).cancelling() as hold:
+            async with zk.mutex(path) as hold:
                 async with anyio.create_task_group() as group:
                     group.start_soon(fails_to_clean_up)
                     await anyio.sleep(0.01)
@@ -171,9 +171,9 @@ def test_nested_blocks_end_from_the_inside(zk: zklock.Client, path: str, ground:
 
     async def main() -> None:
         with pytest.raises(zklock.LockLost, match=f"{path}/outer"):
-            async with zk.mutex(f"{path}/outer").cancelling() as outer:
+            async with zk.mutex(f"{path}/outer") as outer:
                 with pytest.raises(zklock.LockLost, match=f"{path}/inner"):
-                    async with zk.mutex(f"{path}/inner").cancelling() as inner:
+                    async with zk.mutex(f"{path}/inner") as inner:
                         lose(ground, inner)
                         await anyio.sleep_forever()
                 passed.append("the inner block")
@@ -191,15 +191,15 @@ def test_a_wait_that_is_cancelled_leaves_the_queue(
 ) -> None:
     async def main() -> None:
         with anyio.move_on_after(0.1) as scope:
-            async with zk.mutex(path).cancelling():
+            async with zk.mutex(path):
                 raise AssertionError("it is held")
         assert scope.cancelled_caught
         with pytest.raises(zklock.Timeout):
-            async with zk.mutex(path).cancelling(timeout=0.05):
+            async with zk.mutex(path, timeout=0.05):
                 raise AssertionError("it is held")
         with anyio.CancelScope() as before:
             before.cancel()
-            async with zk.mutex(path).cancelling():
+            async with zk.mutex(path):
                 await anyio.sleep_forever()
         assert before.cancelled_caught
 
@@ -213,7 +213,7 @@ def test_a_wait_that_is_cancelled_leaves_the_queue(
 def test_trio_has_no_owner_for_a_reentrant_lock(zk: zklock.Client, path: str, host: str) -> None:
     async def main() -> None:
         with pytest.raises(zklock.InvalidInput, match="under trio"):
-            async with zk.mutex(path, reentrant=True).cancelling():
+            async with zk.mutex(path, reentrant=True):
                 raise AssertionError("it is held")
 
     HOSTS[host](main)
@@ -223,7 +223,7 @@ def test_trio_as_a_guest_of_asyncio_does_not_confuse_it(zk: zklock.Client, path:
     """A task of trio and a task of asyncio in one thread."""
 
     async def in_trio() -> None:
-        async with zk.mutex(f"{path}/trio").cancelling() as hold:
+        async with zk.mutex(f"{path}/trio") as hold:
             lose(ground, hold)
             await trio.sleep_forever()
 
@@ -234,7 +234,7 @@ def test_trio_as_a_guest_of_asyncio_does_not_confuse_it(zk: zklock.Client, path:
             in_trio, run_sync_soon_threadsafe=loop.call_soon_threadsafe, done_callback=done.set_result
         )
         with pytest.raises(zklock.LockLost, match=f"{path}/asyncio"):
-            async with zk.mutex(f"{path}/asyncio").cancelling() as hold:
+            async with zk.mutex(f"{path}/asyncio") as hold:
                 lose(ground, hold)
                 await asyncio.sleep(30)
         with pytest.raises(zklock.LockLost, match=f"{path}/trio"):

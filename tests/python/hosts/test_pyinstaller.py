@@ -16,7 +16,7 @@ logging.basicConfig(level=logging.DEBUG, filename="log")
 
 
 async def acquire(zk):
-    async with zk.mutex("/a").cancelling() as hold:
+    async with zk.mutex("/a") as hold:
         return await hold.run(asyncio.sleep(0, hold.gate(abs)(hold.token)))
 
 

@@ -61,19 +61,6 @@ def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, pa
         assert zk.write_lock(path).current is None
 
 
-@pytest.mark.parametrize("watching", ["nearest", "children"])
-def test_a_waiter_watches_what_it_is_told_to(
-    zk: zklock.Client, far: Far, ground: Ground, path: str, face: Face, watching: str
-) -> None:
-    # The node of the contender ahead, or the children of the lock.
-    kind = "get-data" if watching == "nearest" else "get-children"
-    with zk.mutex(path):
-        watched = hook(far.proxy, "see-reply", kind, path, nth=1 if watching == "nearest" else 2)
-        waiting = Attempt(lambda: face(face.of(far.zk).mutex(path, watching=watching).hold, timeout=SOON))
-        watched.wait()
-    face(waiting.result().release)
-
-
 def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
     assert zk.session_id is not None
     names = (("mutex", "curator", "-lock-"), ("mutex", "kazoo", "__lock__"), ("mutex", "writelock", f"x-{zk.session_id}-"))
@@ -111,7 +98,7 @@ def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
 @pytest.mark.parametrize("is_connected", [False, True])
 def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_connected: bool) -> None:
     client = zk if is_connected else zklock.Client(hosts)
-    for name in ("dialect", "foreign", "watching"):
+    for name in ("dialect", "foreign"):
         for kind in (client.mutex, client.read_lock, client.write_lock, client.aio.mutex):
             raised = raises(zklock.InvalidInput, lambda: kind(path, **{name: "klingon"}))  # type: ignore[arg-type]
             raised.says(name, "klingon")

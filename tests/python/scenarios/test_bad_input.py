@@ -8,6 +8,7 @@ For guarded writes see test_guarded.py, for the files of TLS test_tls.py, for a 
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import pathlib
@@ -294,3 +295,22 @@ def test_a_chroot_that_is_missing_is_named_and_made_if_that_is_wanted(hosts: str
         with there as zk, zk.mutex("/below") as hold:
             assert hold.path == "/below" and hold.node.startswith("/below/")
             assert len(ground.children("/bad-chroot/made/below")) == 1
+
+
+def test_a_kind_takes_the_options_of_its_signature_and_names_the_nearest_to_another_one(zk: zklock.Client, path: str) -> None:
+    kinds: list[tuple[typing.Callable[..., zklock.Lock], typing.Any]] = [
+        (zk.mutex, (path,)),
+        (zk.read_lock, (path,)),
+        (zk.write_lock, (path,)),
+        (zk.semaphore, (path, 1)),
+        (zk.election, (path,)),
+        (zk.exclusive, (path,)),
+        (zk.all, ([zk.mutex(path)],)),
+        (zk.any, ([zk.mutex(path)],)),
+    ]
+    for kind, given in kinds:
+        options = [one for one in inspect.signature(kind).parameters.values() if one.kind is one.KEYWORD_ONLY]
+        assert kind(*given, **{one.name: one.default for one in options}).path == path
+        is_type_error(lambda: kind(*given, cancels=False), "no option cancels here: the nearest is cancel, of ")
+        is_type_error(lambda: kind(*given, cancel="no"), "argument 'cancel': ")
+    is_type_error(lambda: zk.semaphore(path, 1, linger=5), "no option linger here")  # type: ignore[call-arg]

@@ -100,7 +100,8 @@ async def test_each_block_that_has_lost_its_hold_adds_a_note(
     zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     raised = Failure()
-    locks = [face.of(zk).mutex(f"{path}-{number}") for number in range(3)]
+    # Otherwise the outer loss would end the wait for the release of the second one.
+    locks = [face.of(zk).mutex(f"{path}-{number}", cancel=False) for number in range(3)]
     with pytest.raises(Failure):
         async with face.block(locks[0]) as outer, face.block(locks[1]), face.block(locks[2]) as inner:
             lose(ground, outer)

@@ -15,10 +15,13 @@ from ._errors import InvalidInput, LockLost, NotHeld
 from ._values import HoldState
 
 if typing.TYPE_CHECKING:
-    from ._zklock import AsyncHold, AsyncLock, BaseHold
+    from ._values import LossReason
+    from ._zklock import BaseHold
 
 Result = typing.TypeVar("Result")
 AnyHold = typing.TypeVar("AnyHold", bound="BaseHold")
+Entering = typing.Coroutine[typing.Any, typing.Any, typing.Any]
+Leaving = typing.Coroutine[typing.Any, typing.Any, bool]
 
 
 class _Message(str):
@@ -26,31 +29,38 @@ class _Message(str):
 
 
 class _TaskScope:
-    """Cancels the task that makes it, until it is left: a scope of asyncio."""
+    """Cancels the task that makes it, until it is left: a scope of asyncio. It refers to the task weakly, because the native module
+    keeps it, out of sight of the garbage collector."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, path: str) -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("there is no task here that could be cancelled: use this within a task of asyncio or trio")
-        self._task: asyncio.Task[typing.Any] | None = task
-        self._loop = asyncio.get_running_loop()
-        self._message = _Message(message)
+        self._weak: weakref.ref[asyncio.Task[typing.Any]] | None = weakref.ref(task)
+        self._message = _Message(f"the hold of {path} is lost")
         self._has_cancelled = False
         # Scopes of the same task whose holds were lost while this one cancels it.
         self._later: list[_TaskScope] = []
         if sys.version_info >= (3, 11):
             self._cancelled_before = task.cancelling()
 
+    @property
+    def _task(self) -> asyncio.Task[typing.Any] | None:
+        return None if self._weak is None else self._weak()
+
     def wake(self) -> None:
         """Cancels the task soon. Any thread may call this."""
+        task = self._task
         with contextlib.suppress(RuntimeError):  # The loop is closed.
-            self._loop.call_soon_threadsafe(self._cancel)
+            if task is not None:
+                task.get_loop().call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
+        task = self._task
         # A task that has left the block must not be cancelled any more.
-        if self._task is None:
+        if task is None:
             return
-        first = _FIRST.setdefault(self._task, weakref.ref(self))()
+        first = _FIRST.setdefault(task, weakref.ref(self))()
         if first is not None and first is not self:
             # A second cancellation would break into the clean-up that the first one has begun. If a session ends, several holds
             # are lost at once.
@@ -58,12 +68,23 @@ class _TaskScope:
         else:
             self._has_cancelled = True
             if sys.version_info >= (3, 11):
-                self._cancelled_until = self._task.cancelling()
-            self._task.cancel(self._message)
+                self._cancelled_until = task.cancelling()
+            task.cancel(self._message)
+
+    def entering(self, entering: Entering) -> Entering:
+        """What ``__aenter__`` gives, if the native module would give this."""
+        return entering
+
+    def leaving(self, is_own: bool, leaving: Leaving, path: str, reason: LossReason | None, error: BaseException | None) -> Leaving:
+        """What ``__aexit__`` gives, if the native module would give this."""
+        return _lose(leaving, path, reason, error) if is_own else leaving
+
+    def enter(self) -> None:
+        pass
 
     def leave(self, error: BaseException | None) -> bool:
         """Leaves the block, which this exception ends. Returns whether that is the cancellation by this scope."""
-        task, self._task = self._task, None
+        task, self._weak = self._task, None
         if task is None or not self._has_cancelled:
             return False
         _FIRST.pop(task, None)
@@ -87,14 +108,32 @@ class _TrioScope:
     """The same for a task of trio."""
 
     def __init__(self, trio: typing.Any) -> None:
-        self._finished = trio.RunFinishedError
+        self._trio = trio
         self._token = trio.lowlevel.current_trio_token()
         self._scope = trio.CancelScope()
-        self._scope.__enter__()
 
     def wake(self) -> None:
-        with contextlib.suppress(self._finished):
+        with contextlib.suppress(self._trio.RunFinishedError):
             self._token.run_sync_soon(self._scope.cancel)
+
+    def entering(self, entering: Entering) -> Entering:
+        async def enter() -> typing.Any:
+            entered = await _in_a_thread(self._trio, entering)
+            self.enter()
+            return entered
+
+        # Ctrl-C must not raise between the grant and the block.
+        return typing.cast("Entering", self._trio.lowlevel.enable_ki_protection(enter)())
+
+    def leaving(self, is_own: bool, leaving: Leaving, path: str, reason: LossReason | None, error: BaseException | None) -> Leaving:
+        async def leave() -> bool:
+            with self._trio.CancelScope(shield=True):
+                return await _in_a_thread(self._trio, leaving)
+
+        return _lose(leave(), path, reason, error) if is_own else leave()
+
+    def enter(self) -> None:
+        self._scope.__enter__()
 
     def leave(self, error: BaseException | None) -> bool:
         if error is None:
@@ -117,7 +156,7 @@ def running_trio() -> typing.Any:
     return trio
 
 
-async def _in_a_thread(trio: typing.Any, begin: typing.Callable[[], typing.Awaitable[Result]]) -> Result:
+async def _in_a_thread(trio: typing.Any, awaitable: typing.Awaitable[Result]) -> Result:
     """Awaits what only asyncio can, in a loop of its own on another thread. A cancellation by trio cancels it there, and waits for
     its end, so that nothing is left behind."""
     me, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
@@ -129,7 +168,7 @@ async def _in_a_thread(trio: typing.Any, begin: typing.Callable[[], typing.Await
         task = asyncio.current_task()
         if raise_cancelled is not None:
             raise asyncio.CancelledError
-        return await begin()
+        return await awaitable
 
     def cancel(raise_it: typing.Callable[[], typing.NoReturn]) -> object:
         nonlocal raise_cancelled
@@ -159,50 +198,52 @@ def _refuse_generator() -> None:
     if frame.f_code.co_flags & inspect.CO_ASYNC_GENERATOR and (consumer is None or consumer.f_globals is not vars(contextlib)):
         raise InvalidInput(
             f"the block is in the async generator {frame.f_code.co_name}, and a loss would cancel its consumer: put the block around "
-            "the loop, or use contextlib.asynccontextmanager"
+            "the loop, use contextlib.asynccontextmanager, or make the lock with cancel=False"
         )
 
 
-def _lost(hold: BaseHold) -> LockLost:
-    reason = hold.lost.reason
+def _lost(path: str, reason: LossReason | None) -> LockLost:
     why = "" if reason is None else f": {reason.value}"
-    return LockLost(f"the hold of {hold.path} is lost{why}; stop the work that it guarded, others may hold the lock", reason)
+    return LockLost(f"the hold of {path} is lost{why}; stop the work that it guarded, others may hold the lock", reason)
 
 
-class _Block:
-    """A block that is cancelled when a hold is lost."""
-
-    def __init__(self) -> None:
-        self._scope: _TaskScope | _TrioScope | None = None
-        self._alarm: object = None
-
-    def _begin(self, hold: BaseHold) -> None:
-        trio = running_trio()
-        self._scope = _TaskScope(f"the hold of {hold.path} is lost") if trio is None else _TrioScope(trio)
-        self._alarm = hold._alarm(self._scope)
-
-    def _end(self, error: BaseException | None) -> bool:
-        """Returns whether the block was ended by its own cancellation."""
-        self._alarm = None
-        return self._scope is not None and self._scope.leave(error)
+async def _lose(leaving: Leaving, path: str, reason: LossReason | None, error: BaseException | None) -> typing.NoReturn:
+    """The end of a block that its own cancellation has ended. The release raises nothing of its own."""
+    await leaving
+    raise _lost(path, reason) from error
 
 
-class CancelOnLoss(_Block, typing.Generic[AnyHold]):
+def scope(path: str, is_reentrant: bool) -> _TaskScope | _TrioScope | None:
+    """What cancels the ``async with`` block that begins, of a lock or a job. ``None`` if no event loop runs."""
+    _refuse_generator()
+    trio = running_trio()
+    if trio is None:
+        return None if asyncio._get_running_loop() is None else _TaskScope(path)
+    if is_reentrant:
+        raise InvalidInput("a reentrant lock belongs to a task of asyncio or to a thread: under trio, use one that is not")
+    return _TrioScope(trio)
+
+
+class CancelOnLoss(typing.Generic[AnyHold]):
     """The block of ``hold.cancel_on_loss()``. It leaves the hold as it is."""
 
     def __init__(self, hold: AnyHold) -> None:
-        super().__init__()
         self._hold = hold
+        self._scope: _TaskScope | _TrioScope | None = None
+        self._alarm: object = None
 
     async def __aenter__(self) -> AnyHold:
         if self._scope is not None:
             raise RuntimeError("this block has been entered before: call cancel_on_loss() for each")
         _refuse_generator()
         if self._hold.lost:
-            raise _lost(self._hold)
+            raise _lost(self._hold.path, self._hold.lost.reason)
         if self._hold.state is HoldState.RELEASED:
             raise NotHeld(f"the hold of {self._hold.path} was released: there is no loss to come")
-        self._begin(self._hold)
+        trio = running_trio()
+        self._scope = _TaskScope(self._hold.path) if trio is None else _TrioScope(trio)
+        self._scope.enter()
+        self._alarm = self._hold._alarm(self._scope)
         return self._hold
 
     async def __aexit__(
@@ -211,57 +252,10 @@ class CancelOnLoss(_Block, typing.Generic[AnyHold]):
         error: BaseException | None,
         traceback: types.TracebackType | None,
     ) -> typing.Literal[False]:
-        is_own = self._end(error)
+        self._alarm = None
+        is_own = self._scope is not None and self._scope.leave(error)
         if is_own or (error is None and self._hold.lost):
-            raise _lost(self._hold) from error
-        return False
-
-
-class Cancelling(_Block):
-    """The block of ``lock.cancelling()``. The hold is a value, which is released even if a signal handler raises between two steps
-    of this class."""
-
-    def __init__(self, lock: AsyncLock, timeout: float | None, is_reentrant: bool) -> None:
-        super().__init__()
-        self._lock, self._timeout, self._is_reentrant = lock, timeout, is_reentrant
-        self._hold: AsyncHold | None = None
-
-    async def __aenter__(self) -> AsyncHold:
-        if self._scope is not None:
-            raise RuntimeError("this block has been entered before: call cancelling() for each")
-        _refuse_generator()
-        trio = running_trio()
-        if trio is None:
-            self._hold = hold = await self._lock.hold(self._timeout)
-        elif self._is_reentrant:
-            raise InvalidInput("a reentrant lock belongs to a task of asyncio or to a thread: under trio, use one that is not")
-        else:
-            self._hold = hold = await _in_a_thread(trio, lambda: self._lock.hold(self._timeout))
-        try:
-            self._begin(hold)
-        except BaseException:
-            hold.release()
-            raise
-        return hold
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: types.TracebackType | None,
-    ) -> typing.Literal[False]:
-        assert self._hold is not None
-        trio, hold, self._hold = running_trio(), self._hold, None
-        is_own = self._end(error)
-        # If the block has failed, the release raises nothing of its own.
-        leaving = hold.__aexit__(kind, error, traceback)
-        if trio is None:
-            await leaving
-        else:
-            with trio.CancelScope(shield=True):
-                await _in_a_thread(trio, lambda: leaving)
-        if is_own:
-            raise _lost(hold) from error
+            raise _lost(self._hold.path, self._hold.lost.reason) from error
         return False
 
 

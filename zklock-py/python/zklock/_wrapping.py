@@ -7,7 +7,6 @@ import inspect
 import types
 import typing
 
-from ._cancelling import CancelOnLoss, running_trio
 from ._errors import InvalidInput
 
 if typing.TYPE_CHECKING:
@@ -34,17 +33,13 @@ _LATER: tuple[type, ...] = (types.CoroutineType, types.GeneratorType, types.Asyn
 
 
 def decorated(blocking: Lock | None, lock: AsyncLock, function: typing.Any) -> typing.Any:
-    """The function with the lock around each call: a block that is cancelled by a loss if it is a coroutine function."""
+    """The function with the lock around each call: an ``async with`` block if it is a coroutine function."""
     _check(function, "a lock as a decorator")
     if _is(inspect.iscoroutinefunction, function):
 
         @functools.wraps(function)
         async def locked_coroutine(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
-            if running_trio() is not None:
-                async with lock.cancelling():
-                    return await function(*arguments, **named)
-            # Such a block is that of `lock.current`.
-            async with lock as hold, CancelOnLoss(hold):
+            async with lock:
                 return await function(*arguments, **named)
 
         return locked_coroutine
@@ -70,17 +65,14 @@ def _over(function: typing.Any, result: typing.Any) -> typing.Any:
 
 
 def job(blocking: Once | None, once: AsyncOnce, function: typing.Any) -> typing.Any:
-    """The function as a job: it is called if the job runs here now, in a block that is cancelled by a loss if it is a coroutine function."""
+    """The function as a job: it is called if the job runs here now, in an ``async with`` block if it is a coroutine function."""
     _check(function, "a job as a decorator")
     if _is(inspect.iscoroutinefunction, function):
 
         @functools.wraps(function)
         async def job_coroutine(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
             async with once as run:
-                if run.hold is None:
-                    return None
-                async with CancelOnLoss(run.hold):
-                    return await function(*arguments, **named)
+                return await function(*arguments, **named) if run else None
 
         return job_coroutine
     if blocking is None:

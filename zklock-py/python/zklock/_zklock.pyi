@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
 from typing_extensions import ParamSpec, Self, disjoint_base
 
-from ._cancelling import Cancelling, CancelOnLoss
+from ._cancelling import CancelOnLoss
 from ._values import AsyncRun, ConnectionState, Contender, HoldState, LossReason, NodeData, Record, Run, Session, Stats
 
 # The docstrings are copied from the native module: tests/python/face/stub.py writes and checks them.
@@ -61,7 +61,6 @@ _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
 _AnyOnce = TypeVar("_AnyOnce")
 _Parameters = ParamSpec("_Parameters")
 _Foreign = Literal["refuse", "ignore-unknown"]
-_Watching = Literal["nearest", "children"]
 _Fault = Literal["lose-request", "cut-before-reply", "cut-after-reply", "drop-reply", "freeze", "expire", "bring-back"]
 _Kind = Literal[
     "connect",
@@ -90,12 +89,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     Making a lock sends no request. The kinds share these arguments. ``timeout`` is how many seconds to wait for the
     lock by default: ``None`` waits for ever, 0 tries once. With ``reentrant``, the thread or task that holds the lock
     can acquire it again, and only it can release it. Do not use it if a thread may serve another user while it holds
-    the lock, as a thread of a pool does between two calls: both users would hold the lock together.
-
-    For locks that have a queue, ``foreign`` says what to do about a contender that cannot see ours: ``"refuse"`` raises
-    ``ForeignContender``, ``"ignore-unknown"`` ignores one of a home-made lock, with a warning in the log at each grant, and
-    waits for one of a known library. ``watching`` says what wakes a waiter: with ``"nearest"`` only a change that may make
-    it our turn, with ``"children"`` every change of the queue, as in simpler libraries.
+    the lock, as a thread of a pool does between two calls: both users would hold the lock together. With ``cancel=False``,
+    a loss does not cancel an ``async with`` block: see ``AsyncLock``.
 
     A mutex, or either side of a read/write lock, can be kept between two uses. ``linger`` is how many seconds the
     lock's node stays after a release while no other contender wants the lock. Meanwhile nobody holds it, and this
@@ -112,6 +107,10 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     ``figures`` is a name under which ``stats`` counts the lock separately, such as ``"report"``. Locks with the same name
     are counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. For
     a set or a choice, only its own name has an effect.
+
+    Two options matter only beside other libraries. ``dialect`` says how the nodes are named: see ``mutex``. ``foreign`` says
+    what to do about a contender that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"ignore-unknown"`` ignores one
+    of a home-made lock, with a warning in the log at each grant, and waits for one of a known library.
     """
     def mutex(
         self,
@@ -119,12 +118,12 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         *,
         timeout: float | None = None,
         reentrant: bool = False,
-        dialect: str = "curator",
-        foreign: _Foreign = "refuse",
-        watching: _Watching = "nearest",
+        cancel: bool = True,
         linger: float | None = None,
         local_turns: int = 1,
         figures: str | None = None,
+        dialect: str = "curator",
+        foreign: _Foreign = "refuse",
     ) -> _AnyLock:
         """The mutex at ``path``: one holder at a time, in order of arrival.
 
@@ -160,12 +159,12 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         *,
         timeout: float | None = None,
         reentrant: bool = False,
-        dialect: str = "curator",
-        foreign: _Foreign = "refuse",
-        watching: _Watching = "nearest",
+        cancel: bool = True,
         linger: float | None = None,
         local_turns: int = 1,
         figures: str | None = None,
+        dialect: str = "curator",
+        foreign: _Foreign = "refuse",
     ) -> _AnyLock:
         """The read side of the read/write lock at ``path``: several readers can hold it at once.
 
@@ -187,12 +186,12 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         *,
         timeout: float | None = None,
         reentrant: bool = False,
-        dialect: str = "curator",
-        foreign: _Foreign = "refuse",
-        watching: _Watching = "nearest",
+        cancel: bool = True,
         linger: float | None = None,
         local_turns: int = 1,
         figures: str | None = None,
+        dialect: str = "curator",
+        foreign: _Foreign = "refuse",
     ) -> _AnyLock:
         """The write side of the read/write lock at ``path``: one writer at a time, and no readers.
 
@@ -218,9 +217,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         permits: int = 1,
         limit_at: str | None = None,
         timeout: float | None = None,
-        foreign: _Foreign = "refuse",
-        watching: _Watching = "nearest",
+        cancel: bool = True,
         figures: str | None = None,
+        foreign: _Foreign = "refuse",
     ) -> _AnyLock:
         """The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
 
@@ -243,9 +242,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         *,
         timeout: float | None = None,
         reentrant: bool = False,
-        foreign: _Foreign = "refuse",
-        watching: _Watching = "nearest",
+        cancel: bool = True,
         figures: str | None = None,
+        foreign: _Foreign = "refuse",
     ) -> _AnyLock:
         """The election at ``path``: one candidate leads, and the others are ready to take over.
 
@@ -257,7 +256,13 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         Curator's ``LeaderLatch``.
         """
     def exclusive(
-        self, path: str, *, timeout: float | None = None, reentrant: bool = False, figures: str | None = None
+        self,
+        path: str,
+        *,
+        timeout: float | None = None,
+        reentrant: bool = False,
+        cancel: bool = True,
+        figures: str | None = None,
     ) -> _AnyLock:
         """The exclusive lock at ``path``: a single node that exists or not, for jobs that are tried once.
 
@@ -275,6 +280,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         *,
         timeout: float | None = None,
         reentrant: bool = False,
+        cancel: bool = True,
         figures: str | None = None,
     ) -> _AnyLock:
         """A set of these locks, which are acquired and released together: all or none.
@@ -290,7 +296,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         ``reentrant`` are those of the set.
         """
     def any(
-        self, locks: Iterable[_BaseLock], *, timeout: float | None = None, figures: str | None = None
+        self, locks: Iterable[_BaseLock], *, timeout: float | None = None, cancel: bool = True, figures: str | None = None
     ) -> _AnyLock:
         """A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
 
@@ -313,6 +319,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         offset: float | str | timedelta = 0,
         after_failure: Literal["again", "next"] = "again",
         timeout: float | None = None,
+        cancel: bool = True,
     ) -> _AnyOnce:
         """The job at ``path``, which runs on one host in each period: a ``Once``, or for asyncio an ``AsyncOnce``.
 
@@ -592,34 +599,6 @@ class _BaseLock:
         """The path of the lock, or all the paths of a set of locks."""
     def locked(self) -> bool:
         """Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``."""
-    def cancelling(self, timeout: float | None = ...) -> Cancelling:
-        """A block that holds the lock, and is cancelled when the hold is lost. It works with ``async with``, in asyncio and
-        under trio.
-
-        >>> async def report():
-        ...     async with zk.mutex("/locks/doc").cancelling(timeout=5) as hold:
-        ...         await asyncio.sleep(0.01)
-        ...         return hold.token > 0
-        >>> asyncio.run(report())
-        True
-
-        It waits for the lock as ``hold`` does. When the hold is lost, the task is cancelled and cleans up. The block then
-        raises ``LockLost`` in place of the ``CancelledError``, just as a block of ``asyncio.timeout`` raises
-        ``TimeoutError``. Everything else is as in ``async with lock``. If the block raises an exception of its own, that
-        exception goes on, with a note about the loss. If the block swallows the cancellation, its end raises ``LockLost``.
-        If the task is cancelled for another reason, it stays cancelled, even if the hold is lost as well. After the block,
-        nothing is cancelled.
-
-        A task is only cancelled when it awaits something. In an async generator, a loss would cancel the consumer, so
-        the block raises ``InvalidInput`` there, unless ``contextlib.asynccontextmanager`` makes the consumer's block
-        of the generator. Before Python 3.11, only the message shows which cancellation is ours. Ours counts as another
-        one if something in between raises a ``CancelledError`` of its own. Another one counts as ours if both come
-        before the task goes on.
-
-        Under trio, another thread waits for the lock, and the hold's own coroutines (``confirm``, ``read``, ``commit``) do
-        not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs to a task of
-        asyncio.
-        """
 
 @final
 class Lock(_BaseLock):
@@ -634,8 +613,9 @@ class Lock(_BaseLock):
     and then the lock is not released. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
 
     The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at
-    its end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, a note about the loss is added to
-    that exception. Each block releases its own hold, even if several blocks of one lock in one thread end in another
+    its end ``LockLost`` if the hold was lost meanwhile. Nothing can interrupt a ``with`` block at a loss: call ``hold.ensure``
+    before each piece of work, look at ``hold.lost``, or add a callback with ``hold.on_lost``. (``async with`` cancels its block:
+    see ``AsyncLock``.) If the block itself raises, a note about the loss is added to that exception. Each block releases its own hold, even if several blocks of one lock in one thread end in another
     order than they began, as can happen with generators.
 
     ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
@@ -652,8 +632,8 @@ class Lock(_BaseLock):
     >>> report()
     'written'
 
-    A call raises what its block raises. A call of a coroutine function is cancelled if the hold is lost: see
-    ``cancelling``. In the function, the lock's ``current`` is the hold. Classes and generators raise ``InvalidInput``.
+    A call raises what its block raises. In the function, the lock's ``current`` is the hold. Classes and generators raise
+    ``InvalidInput``.
     """
     @property
     def aio(self) -> AsyncLock:
@@ -826,6 +806,28 @@ class AsyncLock(_BaseLock):
     because the event loop only has a weak one. A cancelled wait leaves the queue, and a lock that was granted meanwhile
     is released.
 
+    When the hold of an ``async with`` block is lost, its task is cancelled, and cleans up. The block then raises ``LockLost`` in
+    place of the ``CancelledError``, just as a block of ``asyncio.timeout`` raises ``TimeoutError``:
+
+    >>> async def report():
+    ...     async with zk.mutex("/locks/doc", timeout=5):
+    ...         await asyncio.sleep(0.01)  # a loss ends it
+    >>> asyncio.run(report())
+
+    If the block raises an exception of its own, that exception goes on, with a note about the loss. If the block swallows the
+    cancellation, its end raises ``LockLost``. If the task is cancelled for another reason, it stays cancelled, even if the hold
+    is lost as well. After the block, nothing is cancelled. A task is only cancelled when it awaits something. A lock that was
+    made with ``cancel=False`` cancels nothing.
+
+    In an async generator, a loss would cancel the consumer, so the block raises ``InvalidInput`` there, unless
+    ``contextlib.asynccontextmanager`` makes the consumer's block of the generator. Before Python 3.11, only the message shows
+    which cancellation is ours. Ours counts as another one if something in between raises a ``CancelledError`` of its own.
+    Another one counts as ours if both come before the task goes on.
+
+    ``async with`` also works under trio. Another thread waits for the lock there, and the hold's own coroutines (``confirm``,
+    ``read``, ``commit``) do not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs
+    to a task of asyncio.
+
     It is also a decorator for coroutine functions, as ``Lock`` is.
     """
     @property
@@ -947,15 +949,17 @@ class BaseHold:
     def cancel_on_loss(self) -> CancelOnLoss[Self]:
         """A block that is cancelled when the hold is lost: ``async with hold.cancel_on_loss():``, in asyncio and under trio.
 
-        >>> async def work():
-        ...     async with zk.mutex("/locks/doc") as hold, hold.cancel_on_loss():
+        >>> async def work(hold):
+        ...     async with hold.cancel_on_loss():
         ...         await asyncio.sleep(0.01)
         ...         return "done"
-        >>> asyncio.run(work())
+        >>> with zk.mutex("/locks/doc").hold() as hold:
+        ...     asyncio.run(work(hold))
         'done'
 
-        After a loss, it raises ``LockLost``, like a block of ``Lock.cancelling``, but it does not release the hold. A hold
-        that a thread has acquired, as under trio, can have such a block too.
+        A block of the lock itself does this already: see ``AsyncLock``. This one is for a hold from ``hold`` or
+        ``try_acquire``, for one that a thread has acquired, and for a part of a block with ``cancel=False``. After a loss, it
+        raises ``LockLost`` too, but it does not release the hold.
 
         Entering the block raises ``LockLost`` if the hold is already lost, and ``NotHeld`` if it was released.
         """
@@ -1392,7 +1396,8 @@ class Once:
 
     While another host runs the job, the block waits before it begins. The block's value, a ``Run``, is false if nothing is left
     to do in this period. If the block raises, the job has failed, with that exception as the reason, and the exception goes on.
-    If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed.
+    If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed. An ``async with`` block
+    is cancelled at once, as that of an ``AsyncLock`` is.
 
     It is also a decorator, for a function or a coroutine function: each call runs in a block of its own. If nothing is left to do, the
     function is not called, and the call returns ``None``.
