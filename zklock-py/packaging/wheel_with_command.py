@@ -1,4 +1,4 @@
-"""The build backend: maturin's, with the command `zklock` in what it builds.
+"""The build backend: maturin's, with the command `zklock` in what it builds, and docstrings in the stub.
 
 maturin builds an extension module or a program, and not both. An entry point in Python that calls into the extension module
 would do without this file, but not as well: `zklock run` starts itself again as the warden and as the guardian of its job, by
@@ -25,6 +25,7 @@ import tarfile
 import typing
 
 import maturin
+import stub
 import third_party
 from maturin import get_requires_for_build_editable as get_requires_for_build_editable
 from maturin import get_requires_for_build_sdist as get_requires_for_build_sdist
@@ -32,6 +33,7 @@ from maturin import get_requires_for_build_wheel as get_requires_for_build_wheel
 
 # Where a frontend calls a backend: the folder of pyproject.toml.
 PROJECT = pathlib.Path.cwd()
+STUB = PROJECT / "python/zklock/_zklock.pyi"
 # Named as the extension module is: maturin looks for it.
 DATA = PROJECT / "zklock._zklock.data"
 CRATE = "zklock-cli"
@@ -45,7 +47,7 @@ def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata
     words = maturin.get_maturin_pep517_args(config_settings)
     # Packed as tightly as the format allows.
     packed = {"maturin.build-args": words if "--compression-level" in words else [*words, "--compression-level", "9"]}
-    with command_in_place(config_settings):
+    with command_in_place(config_settings), docstrings_in_place():
         return maturin.build_wheel(wheel_directory, packed, metadata_directory)
 
 
@@ -79,6 +81,16 @@ def command_in_place(config_settings: Settings) -> typing.Iterator[None]:
         (DATA / "scripts").mkdir(parents=True)
         shutil.copy2(program, DATA / "scripts" / "zklock")
         yield
+
+
+@contextlib.contextmanager
+def docstrings_in_place() -> typing.Iterator[None]:
+    without = STUB.read_text(encoding="utf-8")
+    STUB.write_text(stub.documented(without, stub.docs(PROJECT / "src")), encoding="utf-8")
+    try:
+        yield
+    finally:
+        STUB.write_text(without, encoding="utf-8")
 
 
 @contextlib.contextmanager

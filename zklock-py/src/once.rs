@@ -79,6 +79,7 @@ pub(crate) struct OnceInner {
 }
 
 impl OnceInner {
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     pub(crate) fn new(
         py: Python<'_>,
         client: &Arc<ClientInner>,

@@ -59,7 +59,9 @@ def test_a_stub_with_another_signature_is_found(text: str, changed: str, named: 
 def test_package_is_typed() -> None:
     installed = pathlib.Path(zklock.__file__).parent
     assert (installed / "py.typed").exists()
-    assert (installed / "_zklock.pyi").read_text() == (SOURCE / "zklock/_zklock.pyi").read_text()
+    # Beyond what is in the repository there are docstrings alone.
+    source, lines = (SOURCE / "zklock/_zklock.pyi").read_text(), iter(stub.STUB.read_text().replace(": ...\n", ":\n").splitlines())
+    assert all(line in lines for line in source.replace(": ...\n", ":\n").splitlines()) and '"""' not in source
 
 
 @pytest.mark.parametrize(
