@@ -11,10 +11,10 @@ import pathlib
 import re
 import typing
 
-# A class, the methods of a class, a method or a function, with its comment.
+# A class, the methods of a class, a method or a function, with its comment. See noun.rs for the methods of two classes.
 ITEM = re.compile(
     r"(?P<doc>(?:^ *///.*\n)*)(?:^ *#\[(?:(?!\]\n)[\s\S])*\]\n)*"
-    r'^(?: {4})?(?:pub\(crate\) )?(?:struct (?P<cls>\w+)|(?P<impl>impl) (?P<of>\w+) \{|fn (?P<function>\w+))',
+    r"^ {0,8}(?:pub\(crate\) )?(?:struct (?P<cls>\w+)|(?:impl )?(?P<of>\w+)(?:\(\w+\))? \{$|fn (?P<function>\w+))",
     re.MULTILINE,
 )
 
@@ -23,12 +23,16 @@ def docs(sources: pathlib.Path) -> dict[str, str]:
     """The docstrings in these sources, as ``Client`` or ``Client.close``."""
     found = {}
     for file in sorted(sources.glob("**/*.rs")):
-        of = ""
+        classes, of = ["", ""], [""]
         for item in ITEM.finditer(file.read_text()):
-            of = item["of"] or of
             doc = "\n".join(line.strip()[3:].removeprefix(" ") for line in item["doc"].splitlines())
-            if doc and not item["impl"]:
-                found[item["cls"] or f"{of}.{item['function']}"] = doc
+            if item["of"]:
+                halves = {"both": classes[-2:], "blocking": classes[-2:-1], "asyncio": classes[-1:]}
+                of = halves.get(item["of"], [item["of"]])
+            elif item["cls"]:
+                classes.append(item["cls"])
+            if doc and not item["of"]:
+                found.update({item["cls"] or f"{one}.{item['function']}": doc for one in of})
     return found
 
 

@@ -6,60 +6,19 @@ use crate::calls::call::{Call, Timed};
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
-use crate::guest::error::{not_held, raised, unpicklable};
+use crate::guest::error::{not_held, raised};
 use crate::guest::number::{self, Timeout};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use crate::hold::note;
 use crate::inside::Inside;
+use crate::noun::{Class, Inner, noun};
 use crate::patience::Given;
 use crate::verb::{Convert, Verb, nothing, or_raise};
 use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use zklock_core::Owner;
-
-/// A double barrier: entering waits until all members have entered, and leaving waits until all have left. See
-/// ``Client.double_barrier``.
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct DoubleBarrier {
-    anchor: Py<CallbackAnchor>,
-    inner: Arc<DoubleBarrierInner>,
-}
-
-/// A member of a double barrier, from entering to leaving. Get one from ``DoubleBarrier.enter`` or from a ``with``
-/// block on the barrier.
-///
-/// It is itself a context manager, which leaves at the end of the block. A member that is dropped leaves in the
-/// background.
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct Member {
-    anchor: Py<CallbackAnchor>,
-    inner: Arc<MemberInner>,
-    timeout: Option<Duration>,
-}
-
-/// A ``DoubleBarrier`` for asyncio. Get one from ``AsyncClient.double_barrier`` or from ``DoubleBarrier.aio``.
-///
-/// >>> async def take_part():
-/// ...     async with zk.aio.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
-/// ...         return member.loss
-/// >>> print(asyncio.run(take_part()))
-/// None
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct AsyncDoubleBarrier {
-    anchor: Py<CallbackAnchor>,
-    inner: Arc<DoubleBarrierInner>,
-}
-
-/// A ``Member`` for asyncio. Get one from ``AsyncDoubleBarrier.enter`` or from ``async with`` on the barrier.
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct AsyncMember {
-    anchor: Py<CallbackAnchor>,
-    inner: Arc<MemberInner>,
-    timeout: Option<Duration>,
-}
 
 /// A double barrier at a path, and the members inside.
 pub(crate) struct DoubleBarrierInner {
@@ -71,7 +30,9 @@ pub(crate) struct DoubleBarrierInner {
 }
 
 /// A member, until it has left.
-struct MemberInner {
+pub(crate) struct MemberInner {
+    /// How long it waits for the others as it leaves.
+    timeout: Option<Duration>,
     path: String,
     node: String,
     /// The collector's view of the client's callbacks, since a member keeps the client.
@@ -102,8 +63,8 @@ impl DoubleBarrierInner {
         impl Call<Answer = zklock_core::Member> + use<>,
         impl Convert<zklock_core::Member, Arc<MemberInner>> + use<>,
     > {
-        let (core, client) = (self.core.clone(), self.client.clone());
-        let member = or_raise(move |_, member| Ok(MemberInner::of(member, &client)));
+        let (core, client, usual) = (self.core.clone(), self.client.clone(), self.timeout);
+        let member = or_raise(move |_, member| Ok(MemberInner::of(member, &client, usual)));
         Verb::new(Timed::new(move || core.enter_within(timeout)), member).of_client(&self.client)
     }
 
@@ -127,7 +88,7 @@ impl DoubleBarrierInner {
     ) -> Coroutine {
         let inner = self.clone();
         let deliver = move |py: Python<'_>, member: Arc<MemberInner>| {
-            let given = Py::new(py, AsyncMember::of(py, member.clone(), inner.timeout)?)?.into_any();
+            let given = AsyncMember::of(py, member.clone())?.into_any();
             if let Some((owner, block)) = block {
                 inner.inside.keep(owner, block, member);
             }
@@ -146,7 +107,7 @@ impl DoubleBarrierInner {
     fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
         let py = kind.py();
         let member = self.take(py, owner::of_task_or_unique(py)?, Block::of_caller(py))?;
-        member.end_block(kind, exception, self.timeout)
+        member.end_block(kind, exception)
     }
 
     /// Returns the member that the end of a block leaves with.
@@ -158,17 +119,39 @@ impl DoubleBarrierInner {
             )
         })
     }
+}
+
+impl Inner for DoubleBarrierInner {
+    const UNPICKLABLE: (&'static str, &'static str) =
+        ("DoubleBarrier", "send its path, and make a Client and a DoubleBarrier in each process");
+
+    fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
+        self.client.callbacks.anchor(py)
+    }
 
     fn describe(&self, class: &str) -> String {
         format!("<zklock.{class} {:?} of {} members>", self.core.path(), self.core.members())
     }
 }
 
+impl Inner for MemberInner {
+    const UNPICKLABLE: (&'static str, &'static str) = ("Member", "enter in each process");
+
+    fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
+        self.anchored.anchor(py)
+    }
+
+    fn describe(&self, class: &str) -> String {
+        let node = self.node.rsplit('/').next().unwrap_or_default();
+        format!("<zklock.{class} of {:?}, node {node}>", self.path)
+    }
+}
+
 impl MemberInner {
-    fn of(member: zklock_core::Member, client: &ClientInner) -> Arc<Self> {
+    fn of(member: zklock_core::Member, client: &ClientInner, timeout: Option<Duration>) -> Arc<Self> {
         let (path, node) = (member.path().to_owned(), member.node().to_owned());
         let anchored = client.callbacks.anchored.clone();
-        Arc::new(Self { path, node, anchored, member: Mutex::new(Some(Arc::new(member))) })
+        Arc::new(Self { timeout, path, node, anchored, member: Mutex::new(Some(Arc::new(member))) })
     }
 
     fn member(&self, py: Python<'_>) -> PyResult<Arc<zklock_core::Member>> {
@@ -189,29 +172,24 @@ impl MemberInner {
     }
 
     /// Leaves at the end of a block. If the block failed, it does not wait for the others.
-    fn exit(&self, exception: &Bound<'_, PyAny>, timeout: Option<Duration>) -> PyResult<bool> {
+    fn exit(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = exception.py();
         if !exception.is_none() {
             self.fail(exception);
             return Ok(false);
         }
-        self.leave(py, timeout, nothing)?.run(py).map(|_| false)
+        self.leave(py, self.timeout, nothing)?.run(py).map(|_| false)
     }
 
     /// `__aexit__`.
-    fn end_block(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        timeout: Option<Duration>,
-    ) -> PyResult<Coroutine> {
+    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
         const WHAT: &str = "AsyncDoubleBarrier.__aexit__";
         let py = kind.py();
         if !kind.is_none() {
             self.fail(exception);
             return Ok(Coroutine::done(WHAT, value::boolean(py, false)));
         }
-        self.leave(py, timeout, or_raise(|py, ()| Ok(value::boolean(py, false))))?.begun(py, WHAT)
+        self.leave(py, self.timeout, or_raise(|py, ()| Ok(value::boolean(py, false))))?.begun(py, WHAT)
     }
 
     /// Leaves in the background: others may wait for this member, but it does not wait for them.
@@ -233,294 +211,183 @@ impl MemberInner {
         let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
         loss.map(|reason| value::reason(py, reason)).transpose()
     }
-
-    fn describe(&self, class: &str) -> String {
-        let node = self.node.rsplit('/').next().unwrap_or_default();
-        format!("<zklock.{class} of {:?}, node {node}>", self.path)
-    }
 }
 
-impl DoubleBarrier {
-    pub(crate) fn of(py: Python<'_>, inner: Arc<DoubleBarrierInner>) -> PyResult<Py<Self>> {
-        let anchor = inner.client.callbacks.anchor(py)?;
-        Py::new(py, Self { anchor, inner })
-    }
-}
+noun! {
+    /// A double barrier: entering waits until all members have entered, and leaving waits until all have left. See
+    /// ``Client.double_barrier``.
+    struct DoubleBarrier;
 
-#[pymethods]
-impl DoubleBarrier {
-    /// The path of the node whose children are the members.
-    #[getter]
-    fn path(&self) -> &str {
-        self.inner.core.path()
-    }
-
-    /// How many members open the barrier.
-    #[getter]
-    fn members(&self) -> u32 {
-        self.inner.core.members()
-    }
-
-    /// This double barrier for asyncio.
-    #[getter]
-    fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncDoubleBarrier>> {
-        AsyncDoubleBarrier::of(py, self.inner.clone())
-    }
-
-    /// Enters as a new member, and waits until all members have entered.
+    /// A ``DoubleBarrier`` for asyncio. Get one from ``AsyncClient.double_barrier`` or from ``DoubleBarrier.aio``.
     ///
-    /// >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
-    /// >>> member.leave()
+    /// >>> async def take_part():
+    /// ...     async with zk.aio.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
+    /// ...         return member.loss
+    /// >>> print(asyncio.run(take_part()))
+    /// None
+    struct AsyncDoubleBarrier;
+
+    both(DoubleBarrierInner) {
+        /// The path of the node whose children are the members.
+        #[getter]
+        fn path(&self) -> &str {
+            self.inner.core.path()
+        }
+
+        /// How many members open the barrier.
+        #[getter]
+        fn members(&self) -> u32 {
+            self.inner.core.members()
+        }
+
+        fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
+            self.inner.begin_block(py)
+        }
+
+        #[pyo3(signature = (kind, exception, traceback))]
+        fn __aexit__(
+            &self,
+            kind: &Bound<'_, PyAny>,
+            exception: &Bound<'_, PyAny>,
+            traceback: &Bound<'_, PyAny>,
+        ) -> PyResult<Coroutine> {
+            let _ = traceback;
+            self.inner.end_block(kind, exception)
+        }
+    }
+
+    blocking {
+        /// This double barrier for asyncio.
+        #[getter]
+        fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncDoubleBarrier>> {
+            AsyncDoubleBarrier::of(py, self.inner.clone())
+        }
+
+        /// Enters as a new member, and waits until all members have entered.
+        ///
+        /// >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
+        /// >>> member.leave()
+        ///
+        /// It waits for up to ``timeout`` seconds; ``None`` waits for ever. By default it waits for the timeout that the
+        /// barrier was made with. Then it raises ``Timeout``, and is no longer a member.
+        #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+        fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Py<Member>> {
+            Member::of(py, self.inner.enter_blocking(py, timeout.patience(py, self.inner.timeout)?)?)
+        }
+
+        fn __enter__(&self, py: Python<'_>) -> PyResult<Py<Member>> {
+            let block = Block::of_caller(py);
+            let inner = self.inner.enter_blocking(py, self.inner.timeout)?;
+            self.inner.inside.keep(owner::of_caller(py)?, block, inner.clone());
+            Member::of(py, inner)
+        }
+
+        #[pyo3(signature = (kind, exception, traceback))]
+        fn __exit__(
+            &self,
+            kind: &Bound<'_, PyAny>,
+            exception: &Bound<'_, PyAny>,
+            traceback: &Bound<'_, PyAny>,
+        ) -> PyResult<bool> {
+            let _ = (kind, traceback);
+            let py = exception.py();
+            self.inner.take(py, owner::of_caller(py)?, Block::of_caller(py))?.exit(exception)
+        }
+    }
+
+    asyncio {
+        /// This double barrier itself.
+        #[getter]
+        fn aio(slf: Py<Self>) -> Py<Self> {
+            slf
+        }
+
+        /// Enters as a new member, and waits until all members have entered. If it is cancelled, it is no longer a member. See
+        /// ``DoubleBarrier.enter``.
+        #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+        fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
+            let timeout = timeout.patience(py, self.inner.timeout)?;
+            Ok(self.inner.enter_later("AsyncDoubleBarrier.enter", timeout, None))
+        }
+    }
+}
+
+noun! {
+    /// A member of a double barrier, from entering to leaving. Get one from ``DoubleBarrier.enter`` or from a ``with``
+    /// block on the barrier.
     ///
-    /// It waits for up to ``timeout`` seconds; ``None`` waits for ever. By default it waits for the timeout that the
-    /// barrier was made with. Then it raises ``Timeout``, and is no longer a member.
-    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Member> {
-        let usual = self.inner.timeout;
-        Member::of(py, self.inner.enter_blocking(py, timeout.patience(py, usual)?)?, usual)
+    /// It is itself a context manager, which leaves at the end of the block. A member that is dropped leaves in the
+    /// background.
+    struct Member;
+
+    /// A ``Member`` for asyncio. Get one from ``AsyncDoubleBarrier.enter`` or from ``async with`` on the barrier.
+    struct AsyncMember;
+
+    both(MemberInner) {
+        /// The path of the barrier.
+        #[getter]
+        fn path(&self) -> &str {
+            &self.inner.path
+        }
+
+        /// The path of this member's node.
+        #[getter]
+        fn node(&self) -> &str {
+            &self.inner.node
+        }
+
+        /// Why the member is lost: a ``LossReason``, or ``None`` if it is not lost. A member is lost when its session ends,
+        /// because the servers then delete its node. The others consider it to have left.
+        #[getter]
+        fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+            self.inner.loss(py)
+        }
+
+        /// Leaves, and waits until all members that are inside now have left. In asyncio it starts at once, and you await it to
+        /// wait for the others.
+        ///
+        /// It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero does not wait for the others. By default
+        /// it waits for the timeout that the barrier was made with. Then it raises ``Timeout``. Raises ``LockLost`` if the
+        /// member's session ended before it left, so that the others may have gone on without it, and ``NotHeld`` if it has
+        /// already left. In any case the member has left, or is leaving in the background.
+        #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+        fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Py<PyAny>> {
+            let timeout = timeout.patience(py, self.inner.timeout)?;
+            Self::make(py, "leave", self.inner.leave(py, timeout, nothing)?)
+        }
     }
 
-    fn __enter__(&self, py: Python<'_>) -> PyResult<Member> {
-        let timeout = self.inner.timeout;
-        let block = Block::of_caller(py);
-        let inner = self.inner.enter_blocking(py, timeout)?;
-        self.inner.inside.keep(owner::of_caller(py)?, block, inner.clone());
-        Member::of(py, inner, timeout)
+    blocking {
+        fn __enter__(slf: Py<Self>) -> Py<Self> {
+            slf
+        }
+
+        #[pyo3(signature = (kind, exception, traceback))]
+        fn __exit__(
+            &self,
+            kind: &Bound<'_, PyAny>,
+            exception: &Bound<'_, PyAny>,
+            traceback: &Bound<'_, PyAny>,
+        ) -> PyResult<bool> {
+            let _ = (kind, traceback);
+            self.inner.exit(exception)
+        }
     }
 
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __exit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
-        let _ = (kind, traceback);
-        let py = exception.py();
-        let member = self.inner.take(py, owner::of_caller(py)?, Block::of_caller(py))?;
-        member.exit(exception, self.inner.timeout)
-    }
+    asyncio {
+        fn __aenter__(slf: Py<Self>) -> Coroutine {
+            Coroutine::done("AsyncMember.__aenter__", slf.into_any())
+        }
 
-    fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
-        self.inner.begin_block(py)
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
-        let _ = traceback;
-        self.inner.end_block(kind, exception)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(&self) -> String {
-        self.inner.describe("DoubleBarrier")
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable(
-            "DoubleBarrier",
-            "send its path, and make a Client and a DoubleBarrier in each process",
-        ))
-    }
-}
-
-impl AsyncDoubleBarrier {
-    pub(crate) fn of(py: Python<'_>, inner: Arc<DoubleBarrierInner>) -> PyResult<Py<Self>> {
-        let anchor = inner.client.callbacks.anchor(py)?;
-        Py::new(py, Self { anchor, inner })
-    }
-}
-
-#[pymethods]
-impl AsyncDoubleBarrier {
-    /// The path of the node whose children are the members.
-    #[getter]
-    fn path(&self) -> &str {
-        self.inner.core.path()
-    }
-
-    /// How many members open the barrier.
-    #[getter]
-    fn members(&self) -> u32 {
-        self.inner.core.members()
-    }
-
-    /// This double barrier itself.
-    #[getter]
-    fn aio(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    /// Enters as a new member, and waits until all members have entered. If it is cancelled, it is no longer a member. See
-    /// ``DoubleBarrier.enter``.
-    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
-        let timeout = timeout.patience(py, self.inner.timeout)?;
-        Ok(self.inner.enter_later("AsyncDoubleBarrier.enter", timeout, None))
-    }
-
-    fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
-        self.inner.begin_block(py)
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
-        let _ = traceback;
-        self.inner.end_block(kind, exception)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(&self) -> String {
-        self.inner.describe("AsyncDoubleBarrier")
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable(
-            "DoubleBarrier",
-            "send its path, and make a Client and a DoubleBarrier in each process",
-        ))
-    }
-}
-
-impl Member {
-    fn of(py: Python<'_>, inner: Arc<MemberInner>, timeout: Option<Duration>) -> PyResult<Self> {
-        Ok(Self { anchor: inner.anchored.anchor(py)?, inner, timeout })
-    }
-}
-
-#[pymethods]
-impl Member {
-    /// The path of the barrier.
-    #[getter]
-    fn path(&self) -> &str {
-        &self.inner.path
-    }
-
-    /// The path of this member's node.
-    #[getter]
-    fn node(&self) -> &str {
-        &self.inner.node
-    }
-
-    /// Why the member is lost: a ``LossReason``, or ``None`` if it is not lost. A member is lost when its session ends,
-    /// because the servers then delete its node. The others consider it to have left.
-    #[getter]
-    fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.inner.loss(py)
-    }
-
-    /// Leaves, and waits until all members that are inside now have left.
-    ///
-    /// It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero does not wait for the others. By default
-    /// it waits for the timeout that the barrier was made with. Then it raises ``Timeout``. Raises ``LockLost`` if the
-    /// member's session ended before it left, so that the others may have gone on without it, and ``NotHeld`` if it has
-    /// already left. In any case the member has left, or is leaving in the background.
-    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Py<PyAny>> {
-        self.inner.leave(py, timeout.patience(py, self.timeout)?, nothing)?.run(py)
-    }
-
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __exit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
-        let _ = (kind, traceback);
-        self.inner.exit(exception, self.timeout)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(&self) -> String {
-        self.inner.describe("Member")
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Member", "enter in each process"))
-    }
-}
-
-impl AsyncMember {
-    fn of(py: Python<'_>, inner: Arc<MemberInner>, timeout: Option<Duration>) -> PyResult<Self> {
-        Ok(Self { anchor: inner.anchored.anchor(py)?, inner, timeout })
-    }
-}
-
-#[pymethods]
-impl AsyncMember {
-    /// The path of the barrier.
-    #[getter]
-    fn path(&self) -> &str {
-        &self.inner.path
-    }
-
-    /// The path of this member's node.
-    #[getter]
-    fn node(&self) -> &str {
-        &self.inner.node
-    }
-
-    /// Why the member is lost, or ``None`` if it is not lost. See ``Member.loss``.
-    #[getter]
-    fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.inner.loss(py)
-    }
-
-    /// Starts to leave at once; await it to wait until all members have left. See ``Member.leave``.
-    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
-        let timeout = timeout.patience(py, self.timeout)?;
-        self.inner.leave(py, timeout, nothing)?.begun(py, "AsyncMember.leave")
-    }
-
-    fn __aenter__(slf: Py<Self>) -> Coroutine {
-        Coroutine::done("AsyncMember.__aenter__", slf.into_any())
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
-        let _ = traceback;
-        self.inner.end_block(kind, exception, self.timeout)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(&self) -> String {
-        self.inner.describe("AsyncMember")
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Member", "enter in each process"))
+        #[pyo3(signature = (kind, exception, traceback))]
+        fn __aexit__(
+            &self,
+            kind: &Bound<'_, PyAny>,
+            exception: &Bound<'_, PyAny>,
+            traceback: &Bound<'_, PyAny>,
+        ) -> PyResult<Coroutine> {
+            let _ = traceback;
+            self.inner.end_block(kind, exception)
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::guest::mirror::table;
 use crate::guest::number::{self, Every, Timeout};
 use crate::guest::value;
 use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
+use crate::noun::Face;
 use crate::once::{AsyncOnce, Once, OnceInner};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
@@ -57,12 +58,6 @@ pub(crate) struct BaseClient {
 }
 
 /// Which objects a client makes.
-#[derive(Clone, Copy)]
-pub(crate) enum Face {
-    Threads,
-    Asyncio,
-}
-
 impl Face {
     fn lock(self, py: Python<'_>, lock: Arc<LockInner>) -> PyResult<Py<PyAny>> {
         match self {

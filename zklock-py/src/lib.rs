@@ -12,6 +12,7 @@
 //           lock double_barrier once
 //           barrier observer hold
 //           guarded loss wanted
+//           noun                       what the two classes of a noun share
 //           verb                       a call of the core, and how Python gets its answer
 //           client_inner               what all that one client makes shares
 //           holds                      what is held, by whom, by which `with` block; how long to wait
@@ -51,6 +52,7 @@ mod inside;
 mod kinds;
 mod lock;
 mod loss;
+mod noun;
 mod observer;
 mod once;
 mod patience;

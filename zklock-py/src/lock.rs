@@ -14,7 +14,7 @@ use crate::guest::value;
 use crate::held::Held;
 use crate::hold::{AsyncHold, Hold};
 use crate::holds::Holds;
-use crate::observer::{AsyncObserver, Observer};
+use crate::observer::{AsyncObserver, Observer, ObserverInner};
 use crate::patience::{Blocking, Given, Seconds, patience};
 use crate::scope::Scope;
 use crate::verb::{Convert, Verb, boolean, or_raise};
@@ -285,6 +285,10 @@ impl LockInner {
         self.ask(self.core.request_release(), or_raise(value::contenders))
     }
 
+    fn observe(&self, py: Python<'_>) -> PyResult<Arc<ObserverInner>> {
+        ObserverInner::new(py, &self.client, &self.core)
+    }
+
     /// Asks the servers.
     fn ask<T: Send + 'static, C>(
         &self,
@@ -541,9 +545,8 @@ impl Lock {
     /// waking each other. If there are several holders, it reports the first. The first contender in the queue is reported
     /// as the holder, even if it is a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a
     /// semaphore or a set of locks.
-    fn observe(slf: &Bound<'_, Self>) -> PyResult<Observer> {
-        let inner = Self::inner(slf);
-        Observer::new(slf.py(), &inner.client, &inner.core)
+    fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<Observer>> {
+        Observer::of(slf.py(), Self::inner(slf).observe(slf.py())?)
     }
 
     #[pyo3(signature = (function, /))]
@@ -684,9 +687,8 @@ impl AsyncLock {
 
     /// Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
     /// ``Lock.observe``.
-    fn observe(slf: &Bound<'_, Self>) -> PyResult<AsyncObserver> {
-        let inner = Self::inner(slf);
-        AsyncObserver::new(slf.py(), &inner.client, &inner.core)
+    fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncObserver>> {
+        AsyncObserver::of(slf.py(), Self::inner(slf).observe(slf.py())?)
     }
 
     #[pyo3(signature = (function, /))]

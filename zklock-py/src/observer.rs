@@ -5,43 +5,20 @@ use crate::calls::call::{Call, Started};
 use crate::calls::coroutine::Coroutine;
 use crate::calls::waker::Waker;
 use crate::client_inner::ClientInner;
-use crate::guest::error::{raised, unpicklable};
+use crate::guest::error::raised;
 use crate::guest::number::{self, Timeout};
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
+use crate::noun::{Inner, noun};
 use crate::verb::{Convert, Verb, or_raise};
 use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zklock_core::{Error, ErrorKind, QueuedContender, Wait};
 
-/// Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while there is no holder. See
-/// ``Lock.observe``.
-///
-/// Changes in quick succession may be reported as one. While no server answers, it waits.
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct Observer {
-    anchor: Py<CallbackAnchor>,
-    inner: Arc<ObserverInner>,
-}
-
-/// An ``Observer`` for asyncio. Use it with ``async for``. See ``AsyncLock.observe``.
-///
-/// >>> async def first():
-/// ...     async for leader in zk.aio.election("/locks/doc").observe():
-/// ...         return leader
-/// >>> print(asyncio.run(first()))
-/// None
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct AsyncObserver {
-    anchor: Py<CallbackAnchor>,
-    inner: Arc<ObserverInner>,
-}
-
 /// The common part.
-struct ObserverInner {
+pub(crate) struct ObserverInner {
     client: Arc<ClientInner>,
     path: String,
     core: zklock_core::Observer,
@@ -69,8 +46,24 @@ struct Looking {
     deadline: Option<Instant>,
 }
 
+impl Inner for ObserverInner {
+    const UNPICKLABLE: (&'static str, &'static str) = ("Observer", "make one in each process");
+
+    fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
+        self.client.callbacks.anchor(py)
+    }
+
+    fn describe(&self, class: &str) -> String {
+        format!("<zklock.{class} of {:?}>", self.path)
+    }
+}
+
 impl ObserverInner {
-    fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &zklock_core::Lock) -> PyResult<Arc<Self>> {
+    pub(crate) fn new(
+        py: Python<'_>,
+        client: &Arc<ClientInner>,
+        lock: &zklock_core::Lock,
+    ) -> PyResult<Arc<Self>> {
         let core = lock.observe().map_err(|error| raised(py, &error))?;
         let (client, path) = (client.clone(), lock.path().to_owned());
         Ok(Arc::new(Self { client, path, core, left: Mutex::default() }))
@@ -150,81 +143,62 @@ impl Drop for Looking {
     }
 }
 
-impl Observer {
-    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &zklock_core::Lock) -> PyResult<Self> {
-        Ok(Self { inner: ObserverInner::new(py, client, lock)?, anchor: client.callbacks.anchor(py)? })
-    }
-}
-
-#[pymethods]
-impl Observer {
-    /// The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
-    /// the new one.
+noun! {
+    /// Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while there is no holder. See
+    /// ``Lock.observe``.
     ///
-    /// >>> observer = zk.election("/locks/doc").observe()
-    /// >>> print(observer.next(timeout=5))
+    /// Changes in quick succession may be reported as one. While no server answers, it waits.
+    struct Observer;
+
+    /// An ``Observer`` for asyncio. Use it with ``async for``. See ``AsyncLock.observe``.
+    ///
+    /// >>> async def first():
+    /// ...     async for leader in zk.aio.election("/locks/doc").observe():
+    /// ...         return leader
+    /// >>> print(asyncio.run(first()))
     /// None
-    ///
-    /// Raises ``Timeout`` if nothing changes within ``timeout`` seconds.
-    #[pyo3(signature = (timeout=None))]
-    fn next(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Py<PyAny>> {
-        let timeout = number::patience(py, timeout)?;
-        self.inner.next(timeout).run(py)
+    struct AsyncObserver;
+
+    both(ObserverInner) {}
+
+    blocking {
+        /// The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+        /// the new one.
+        ///
+        /// >>> observer = zk.election("/locks/doc").observe()
+        /// >>> print(observer.next(timeout=5))
+        /// None
+        ///
+        /// Raises ``Timeout`` if nothing changes within ``timeout`` seconds.
+        #[pyo3(signature = (timeout=None))]
+        fn next(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Py<PyAny>> {
+            let timeout = number::patience(py, timeout)?;
+            self.inner.next(timeout).run(py)
+        }
+
+        fn __iter__(slf: Py<Self>) -> Py<Self> {
+            slf
+        }
+
+        fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+            self.inner.next(None).run(py)
+        }
     }
 
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
+    asyncio {
+        /// The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+        /// the new one. To limit the time, use ``asyncio.wait_for``. If a call is cancelled, the next one reports the change
+        /// instead. See ``Observer.next``.
+        fn next(&self) -> Coroutine {
+            self.inner.next(None).coroutine("AsyncObserver.next")
+        }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.inner.next(None).run(py)
-    }
+        fn __aiter__(slf: Py<Self>) -> Py<Self> {
+            slf
+        }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<zklock.Observer of {:?}>", self.inner.path)
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Observer", "make one in each process"))
-    }
-}
-
-impl AsyncObserver {
-    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &zklock_core::Lock) -> PyResult<Self> {
-        Ok(Self { inner: ObserverInner::new(py, client, lock)?, anchor: client.callbacks.anchor(py)? })
-    }
-}
-
-#[pymethods]
-impl AsyncObserver {
-    /// The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
-    /// the new one. To limit the time, use ``asyncio.wait_for``. If a call is cancelled, the next one reports the change
-    /// instead. See ``Observer.next``.
-    fn next(&self) -> Coroutine {
-        self.inner.next(None).coroutine("AsyncObserver.next")
-    }
-
-    fn __aiter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __anext__(&self) -> Coroutine {
-        self.inner.next(None).coroutine("AsyncObserver.__anext__")
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<zklock.AsyncObserver of {:?}>", self.inner.path)
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Observer", "make one in each process"))
+        fn __anext__(&self) -> Coroutine {
+            self.inner.next(None).coroutine("AsyncObserver.__anext__")
+        }
     }
 }

@@ -6,62 +6,21 @@ use crate::calls::call::{Call, Timed};
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
-use crate::guest::error::{invalid, not_held, raised, unpicklable};
+use crate::guest::error::{invalid, not_held, raised};
 use crate::guest::number::{self, Every, Timeout};
 use crate::guest::sync::intern;
 use crate::guest::value;
 use crate::held::Held;
 use crate::hold::{AsyncHold, Hold};
 use crate::inside::Inside;
+use crate::noun::{Class, Inner, noun};
 use crate::scope::Scope;
 use crate::verb::{Convert, Verb, or_raise};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOutcome};
-
-/// A job that runs on one host in each period. Get one from ``Client.once``.
-///
-/// >>> with zk.once("/jobs/doc", every="1d", timeout=5) as run:
-/// ...     if run:
-/// ...         print("with token", run.hold.token > 0)
-/// with token True
-/// >>> with zk.once("/jobs/doc", every="1d") as run:
-/// ...     bool(run), run.record.outcome
-/// (False, 'done')
-///
-/// While another host runs the job, the block waits before it begins. The block's value, a ``Run``, is false if nothing is left
-/// to do in this period. If the block raises, the job has failed, with that exception as the reason, and the exception goes on.
-/// If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed. An ``async with`` block
-/// is cancelled at once, as that of an ``AsyncLock`` is.
-///
-/// It is also a decorator, for a function or a coroutine function: each call runs in a block of its own. If nothing is left to do, the
-/// function is not called, and the call returns ``None``.
-///
-/// >>> @zk.once("/jobs/doc", every="1d")
-/// ... def report():
-/// ...     return "written"
-/// >>> print(report())
-/// None
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct Once {
-    anchor: Py<CallbackAnchor>,
-    inner: Arc<OnceInner>,
-}
-
-/// A ``Once`` for asyncio. Get one from ``AsyncClient.once`` or from ``Once.aio``.
-///
-/// >>> async def report():
-/// ...     async with zk.aio.once("/jobs/doc-too", every=3600, timeout=5) as run:
-/// ...         return bool(run)
-/// >>> asyncio.run(report())
-/// True
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct AsyncOnce {
-    anchor: Py<CallbackAnchor>,
-    inner: Arc<OnceInner>,
-}
 
 /// A hold, and what is recorded of its run.
 type Running = (Arc<Held>, RunEntry);
@@ -76,6 +35,19 @@ pub(crate) struct OnceInner {
     cancels: bool,
     /// Nothing for a block that has nothing to do.
     inside: Inside<Option<(Running, Option<Scope>)>>,
+}
+
+impl Inner for OnceInner {
+    const UNPICKLABLE: (&'static str, &'static str) =
+        ("Once", "send its path, and make a Client and a Once in each process");
+
+    fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
+        self.client.callbacks.anchor(py)
+    }
+
+    fn describe(&self, class: &str) -> String {
+        format!("<zklock.{class} {:?} every {:?}>", self.path(), self.core.spec().every())
+    }
 }
 
 impl OnceInner {
@@ -205,92 +177,6 @@ impl OnceInner {
     }
 }
 
-impl Once {
-    pub(crate) fn of(py: Python<'_>, inner: Arc<OnceInner>) -> PyResult<Py<Self>> {
-        let anchor = inner.client.callbacks.anchor(py)?;
-        Py::new(py, Self { anchor, inner })
-    }
-}
-
-#[pymethods]
-impl Once {
-    /// The path of the job, which is that of its mutex.
-    #[getter]
-    fn path(&self) -> &str {
-        self.inner.path()
-    }
-
-    /// This job for asyncio.
-    #[getter]
-    fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncOnce>> {
-        AsyncOnce::of(py, self.inner.clone())
-    }
-
-    /// The ``Record`` of the last run, or ``None`` if the job has never run. It neither waits for a run nor disturbs it. Raises
-    /// ``Refused`` if the record cannot be read.
-    fn last(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.inner.last().run(py)
-    }
-
-    fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let (owner, block) = (owner::of_caller(py)?, Block::of_caller(py));
-        let begun = self.inner.begin(owner).run(py)?;
-        // As with a lock: if a handler that is due raises, the hold is released.
-        py.check_signals()?;
-        self.inner.enter(py, (owner, block, None), begun, |held, record| {
-            let hold = held.map(|held| Hold::of(py, held, false)).transpose()?;
-            value::run(py, (hold.map(Py::into_any), record))
-        })
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __exit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
-        let _ = (kind, traceback);
-        let py = exception.py();
-        match self.inner.take(py, owner::of_caller(py)?, Block::of_caller(py))? {
-            Some((running, _)) => running.0.leave_by(self.inner.end(&running, exception)?, exception),
-            None => Ok(false),
-        }
-    }
-
-    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.inner.begin_block(py)
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = traceback;
-        self.inner.end_block(kind, exception)
-    }
-
-    #[pyo3(signature = (function, /))]
-    fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        decorate(Some(slf), &slf.get().aio(slf.py())?, function)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<zklock.Once {:?} every {:?}>", self.inner.path(), self.inner.core.spec().every())
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Once", "send its path, and make a Client and a Once in each process"))
-    }
-}
-
 /// Returns the function as a job. Without one that blocks, it must be a coroutine function.
 fn decorate<'py>(
     blocking: Option<&Bound<'py, Once>>,
@@ -301,61 +187,125 @@ fn decorate<'py>(
     py.import("zklock._wrapping")?.call_method1(intern!(py, "job"), (blocking, once, function))
 }
 
-impl AsyncOnce {
-    pub(crate) fn of(py: Python<'_>, inner: Arc<OnceInner>) -> PyResult<Py<Self>> {
-        let anchor = inner.client.callbacks.anchor(py)?;
-        Py::new(py, Self { anchor, inner })
-    }
-}
+noun! {
+    /// A job that runs on one host in each period. Get one from ``Client.once``.
+    ///
+    /// >>> with zk.once("/jobs/doc", every="1d", timeout=5) as run:
+    /// ...     if run:
+    /// ...         print("with token", run.hold.token > 0)
+    /// with token True
+    /// >>> with zk.once("/jobs/doc", every="1d") as run:
+    /// ...     bool(run), run.record.outcome
+    /// (False, 'done')
+    ///
+    /// While another host runs the job, the block waits before it begins. The block's value, a ``Run``, is false if nothing is left
+    /// to do in this period. If the block raises, the job has failed, with that exception as the reason, and the exception goes on.
+    /// If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed. An ``async with`` block
+    /// is cancelled at once, as that of an ``AsyncLock`` is.
+    ///
+    /// It is also a decorator, for a function or a coroutine function: each call runs in a block of its own. If nothing is left to do, the
+    /// function is not called, and the call returns ``None``.
+    ///
+    /// >>> @zk.once("/jobs/doc", every="1d")
+    /// ... def report():
+    /// ...     return "written"
+    /// >>> print(report())
+    /// None
+    struct Once;
 
-#[pymethods]
-impl AsyncOnce {
-    /// The path of the job, which is that of its mutex.
-    #[getter]
-    fn path(&self) -> &str {
-        self.inner.path()
+    /// A ``Once`` for asyncio. Get one from ``AsyncClient.once`` or from ``Once.aio``.
+    ///
+    /// >>> async def report():
+    /// ...     async with zk.aio.once("/jobs/doc-too", every=3600, timeout=5) as run:
+    /// ...         return bool(run)
+    /// >>> asyncio.run(report())
+    /// True
+    struct AsyncOnce;
+
+    both(OnceInner) {
+        /// The path of the job, which is that of its mutex.
+        #[getter]
+        fn path(&self) -> &str {
+            self.inner.path()
+        }
+
+        /// The ``Record`` of the last run, or ``None`` if the job has never run. It neither waits for a run nor disturbs it. Raises
+        /// ``Refused`` if the record cannot be read.
+        fn last(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+            Self::make(py, "last", self.inner.last())
+        }
+
+        fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+            self.inner.begin_block(py)
+        }
+
+        #[pyo3(signature = (kind, exception, traceback))]
+        fn __aexit__(
+            &self,
+            kind: &Bound<'_, PyAny>,
+            exception: &Bound<'_, PyAny>,
+            traceback: &Bound<'_, PyAny>,
+        ) -> PyResult<Py<PyAny>> {
+            let _ = traceback;
+            self.inner.end_block(kind, exception)
+        }
     }
 
-    /// This job itself.
-    #[getter]
-    fn aio(slf: Py<Self>) -> Py<Self> {
-        slf
+    blocking {
+        /// This job for asyncio.
+        #[getter]
+        fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncOnce>> {
+            AsyncOnce::of(py, self.inner.clone())
+        }
+
+        fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+            let (owner, block) = (owner::of_caller(py)?, Block::of_caller(py));
+            let begun = self.inner.begin(owner).run(py)?;
+            // As with a lock: if a handler that is due raises, the hold is released.
+            py.check_signals()?;
+            self.inner.enter(py, (owner, block, None), begun, |held, record| {
+                let hold = held.map(|held| Hold::of(py, held, false)).transpose()?;
+                value::run(py, (hold.map(Py::into_any), record))
+            })
+        }
+
+        #[pyo3(signature = (kind, exception, traceback))]
+        fn __exit__(
+            &self,
+            kind: &Bound<'_, PyAny>,
+            exception: &Bound<'_, PyAny>,
+            traceback: &Bound<'_, PyAny>,
+        ) -> PyResult<bool> {
+            let _ = (kind, traceback);
+            let py = exception.py();
+            match self.inner.take(py, owner::of_caller(py)?, Block::of_caller(py))? {
+                Some((running, _)) => running.0.leave_by(self.inner.end(&running, exception)?, exception),
+                None => Ok(false),
+            }
+        }
+
+        #[pyo3(signature = (function, /))]
+        fn __call__<'py>(
+            slf: &Bound<'py, Self>,
+            function: &Bound<'py, PyAny>,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            decorate(Some(slf), &slf.get().aio(slf.py())?, function)
+        }
     }
 
-    /// The ``Record`` of the last run, or ``None`` if the job has never run. See ``Once.last``.
-    fn last(&self) -> Coroutine {
-        self.inner.last().coroutine("AsyncOnce.last")
-    }
+    asyncio {
+        /// This job itself.
+        #[getter]
+        fn aio(slf: Py<Self>) -> Py<Self> {
+            slf
+        }
 
-    fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        self.inner.begin_block(py)
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = traceback;
-        self.inner.end_block(kind, exception)
-    }
-
-    #[pyo3(signature = (function, /))]
-    fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        decorate(None, slf.as_unbound(), function)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<zklock.AsyncOnce {:?} every {:?}>", self.inner.path(), self.inner.core.spec().every())
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Once", "send its path, and make a Client and a Once in each process"))
+        #[pyo3(signature = (function, /))]
+        fn __call__<'py>(
+            slf: &Bound<'py, Self>,
+            function: &Bound<'py, PyAny>,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            decorate(None, slf.as_unbound(), function)
+        }
     }
 }

@@ -14,6 +14,7 @@ use crate::guest::error::raised;
 use crate::guest::exit::stay_if_over;
 use crate::guest::value;
 use pyo3::prelude::*;
+use std::borrow::Cow;
 use std::sync::Arc;
 use zklock_core::Error;
 
@@ -111,7 +112,7 @@ impl<C: Call, F> Verb<C, F> {
     }
 
     /// Makes a coroutine, which begins the call when it is awaited.
-    pub(crate) fn coroutine(self, what: &'static str) -> Coroutine
+    pub(crate) fn coroutine(self, what: impl Into<Cow<'static, str>>) -> Coroutine
     where
         F: Convert<C::Answer>,
     {
@@ -124,7 +125,7 @@ impl<C: Call, F> Verb<C, F> {
     }
 
     /// Begins the call, and makes a coroutine that waits for the rest.
-    pub(crate) fn begun(self, py: Python<'_>, what: &'static str) -> PyResult<Coroutine>
+    pub(crate) fn begun(self, py: Python<'_>, what: impl Into<Cow<'static, str>>) -> PyResult<Coroutine>
     where
         F: Convert<C::Answer>,
     {
@@ -134,6 +135,14 @@ impl<C: Call, F> Verb<C, F> {
             Some(anchored) => coroutine.keeping(&anchored),
             None => coroutine,
         })
+    }
+
+    /// Makes a coroutine. A call that ends something begins now.
+    pub(crate) fn begun_or_coroutine(self, py: Python<'_>, what: String) -> PyResult<Coroutine>
+    where
+        F: Convert<C::Answer>,
+    {
+        if self.begins_first { self.begun(py, what) } else { Ok(self.coroutine(what)) }
     }
 
     fn begin(mut self, py: Python<'_>, waker: &Arc<Waker>) -> PyResult<Begun>

@@ -14,6 +14,7 @@ use crate::guest::sync::{intern, lock_ignoring_poison};
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
+use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -84,7 +85,7 @@ type Begin = Box<dyn FnOnce(Python<'_>, &Arc<Waker>) -> PyResult<Begun> + Send>;
 /// An awaitable of zklock. It may be awaited once, or be wrapped in a task.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Coroutine {
-    what: &'static str,
+    what: Cow<'static, str>,
     waker: Arc<Waker>,
     stage: Mutex<Stage>,
     /// Keeps the client or the hold alive until the coroutine is finished.
@@ -106,7 +107,7 @@ enum Stage {
 impl Coroutine {
     /// Makes an awaitable that starts when it is awaited.
     pub(crate) fn new(
-        what: &'static str,
+        what: impl Into<Cow<'static, str>>,
         begin: impl FnOnce(Python<'_>, &Arc<Waker>) -> PyResult<Begun> + Send + 'static,
     ) -> Self {
         Self::at(what, Arc::default(), Stage::New(Box::new(begin)))
@@ -114,7 +115,7 @@ impl Coroutine {
 
     /// Returns an awaitable that has already started, and need not be awaited.
     pub(crate) fn begun(
-        what: &'static str,
+        what: impl Into<Cow<'static, str>>,
         begin: impl FnOnce(&Arc<Waker>) -> PyResult<Begun>,
     ) -> PyResult<Self> {
         let waker = Arc::default();
@@ -126,11 +127,12 @@ impl Coroutine {
     }
 
     /// Returns an awaitable that already has its result.
-    pub(crate) fn done(what: &'static str, value: Py<PyAny>) -> Self {
+    pub(crate) fn done(what: impl Into<Cow<'static, str>>, value: Py<PyAny>) -> Self {
         Self::at(what, Arc::default(), Stage::Done(value))
     }
 
-    fn at(what: &'static str, waker: Arc<Waker>, stage: Stage) -> Self {
+    fn at(what: impl Into<Cow<'static, str>>, waker: Arc<Waker>, stage: Stage) -> Self {
+        let what = what.into();
         Self { what, waker, stage: Mutex::new(stage), anchor: Mutex::default(), process: Process::current() }
     }
 
@@ -265,13 +267,13 @@ impl Coroutine {
     }
 
     #[getter]
-    fn __name__(&self) -> &'static str {
-        self.what
+    fn __name__(&self) -> &str {
+        &self.what
     }
 
     #[getter]
-    fn __qualname__(&self) -> &'static str {
-        self.what
+    fn __qualname__(&self) -> &str {
+        &self.what
     }
 
     fn __repr__(&self) -> String {
