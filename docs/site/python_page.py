@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pathlib
 import re
+import runpy
 import textwrap
 import typing
 
@@ -23,7 +24,10 @@ class Source:
         if name not in self.read:
             path = self.folder / name.replace(".", "/")
             files = [path.with_suffix(".pyi"), path.with_suffix(".py"), path / "__init__.py"]
-            self.read[name] = ast.parse(next(file for file in files if file.exists()).read_text())
+            file = next(file for file in files if file.exists())
+            # The stub, with its docstrings.
+            program = self.folder.parent / "packaging/stub.py"
+            self.read[name] = ast.parse(runpy.run_path(str(program))["whole"]() if file.suffix == ".pyi" else file.read_text())
         return self.read[name]
 
     def public(self, module: str) -> list[str]:

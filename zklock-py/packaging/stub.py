@@ -1,7 +1,7 @@
 """Writes the docstrings of the native module into its stub, where editors look for them. In the repository they stand once, in the
 comments of the sources.
 
-Tests compare what is installed with the module.
+As a program it prints the stub with docstrings. Tests compare what is installed with the module.
 """
 
 from __future__ import annotations
@@ -14,9 +14,21 @@ import typing
 # A class, the methods of a class, a method or a function, with its comment. See noun.rs for the methods of two classes.
 ITEM = re.compile(
     r"(?P<doc>(?:^ *///.*\n)*)(?:^ *#\[(?:(?!\]\n)[\s\S])*\]\n)*"
-    r"^ {0,8}(?:pub\(crate\) )?(?:struct (?P<cls>\w+)|(?:impl )?(?P<of>\w+)(?:\(\w+\))? \{$|fn (?P<function>\w+))",
+    r"^ {0,8}(?:pub\(crate\) )?(?:struct (?P<cls>\w+)|(?:impl )?(?P<of>\w+)(?:\(\w+\))? \{$|fn (?P<function>\w+)"
+    r"|noun! \{ methods of (?P<two>\w+, \w+);)",
     re.MULTILINE,
 )
+
+
+PROJECT = pathlib.Path(__file__).resolve().parents[1]
+# In a source distribution the crate has a folder of its own.
+CRATE = next(folder for folder in (PROJECT, PROJECT / "zklock-py") if (folder / "src").exists())
+STUB = PROJECT / "python/zklock/_zklock.pyi"
+
+
+def whole() -> str:
+    """The stub with docstrings."""
+    return documented(STUB.read_text(encoding="utf-8"), docs(CRATE / "src"))
 
 
 def docs(sources: pathlib.Path) -> dict[str, str]:
@@ -24,14 +36,14 @@ def docs(sources: pathlib.Path) -> dict[str, str]:
     found = {}
     for file in sorted(sources.glob("**/*.rs")):
         classes, of = ["", ""], [""]
-        for item in ITEM.finditer(file.read_text()):
+        for item in ITEM.finditer(file.read_text(encoding="utf-8")):
             doc = "\n".join(line.strip()[3:].removeprefix(" ") for line in item["doc"].splitlines())
             if item["of"]:
                 halves = {"both": classes[-2:], "blocking": classes[-2:-1], "asyncio": classes[-1:]}
                 of = halves.get(item["of"], [item["of"]])
-            elif item["cls"]:
-                classes.append(item["cls"])
-            if doc and not item["of"]:
+            elif item["cls"] or item["two"]:
+                classes += [item["cls"]] if item["cls"] else item["two"].split(", ")
+            if doc and (item["cls"] or item["function"]):
                 found.update({item["cls"] or f"{one}.{item['function']}": doc for one in of})
     return found
 
@@ -62,3 +74,7 @@ def written(doc: str, indent: str) -> list[str]:
     if not rest and not doc.endswith('"'):
         return [f'{indent}"""{doc}"""']
     return [f'{indent}"""{first}', *(indent + line if line else "" for line in rest), f'{indent}"""']
+
+
+if __name__ == "__main__":
+    print(whole(), end="")

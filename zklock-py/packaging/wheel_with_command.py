@@ -33,7 +33,6 @@ from maturin import get_requires_for_build_wheel as get_requires_for_build_wheel
 
 # Where a frontend calls a backend: the folder of pyproject.toml.
 PROJECT = pathlib.Path.cwd()
-STUB = PROJECT / "python/zklock/_zklock.pyi"
 # Named as the extension module is: maturin looks for it.
 DATA = PROJECT / "zklock._zklock.data"
 CRATE = "zklock-cli"
@@ -85,12 +84,12 @@ def command_in_place(config_settings: Settings) -> typing.Iterator[None]:
 
 @contextlib.contextmanager
 def docstrings_in_place() -> typing.Iterator[None]:
-    without = STUB.read_text(encoding="utf-8")
-    STUB.write_text(stub.documented(without, stub.docs(PROJECT / "src")), encoding="utf-8")
+    without = stub.STUB.read_text(encoding="utf-8")
+    stub.STUB.write_text(stub.whole(), encoding="utf-8")
     try:
         yield
     finally:
-        STUB.write_text(without, encoding="utf-8")
+        stub.STUB.write_text(without, encoding="utf-8")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ use crate::guest::exit;
 use crate::guest::log;
 use crate::guest::number::{self, Timeout};
 use crate::kinds::BaseClient;
-use crate::noun::Face;
+use crate::noun::{Class, Face, noun};
 use crate::settings::credentials::{AccessText, Auth, with_access};
 use crate::settings::guardian;
 use crate::settings::hosts::Hosts;
@@ -128,8 +128,75 @@ impl BaseClient {
     }
 }
 
-#[pymethods]
-impl Client {
+impl AsyncClient {
+    pub(crate) fn of(py: Python<'_>, inner: Arc<ClientInner>) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseClient::new(py, inner, Face::Asyncio)?).add_subclass(Self))
+    }
+}
+
+noun! { methods of Client, AsyncClient;
+both {
+    /// Connects now, unless the client is already connected.
+    ///
+    /// Raises ``Unreachable`` if no server answers within the connect timeout, or within ``timeout`` seconds if that is
+    /// less, or if no host name can be resolved.
+    #[pyo3(signature = (timeout=None))]
+    fn connect(slf: &Bound<'_, Self>, timeout: Option<Timeout>) -> PyResult<Py<PyAny>> {
+        let timeout = number::patience(slf.py(), timeout)?;
+        Self::make(slf.py(), "connect", slf.as_super().get().connecting(timeout, nothing))
+    }
+
+    /// Starts a guardian: a process that ends the session at the servers as soon as this process is dead. The client's locks
+    /// are then free at once. Without a guardian, which is the default, they are free when the session times out.
+    ///
+    /// >>> zk.guard()
+    ///
+    /// The guardian is the command ``zklock guardian``. By default that is the ``zklock`` that was installed with this package,
+    /// or else the one on the ``PATH``. ``command`` is the path or name of another one of the same version. It is a child of
+    /// this process, in a process group of its own. The client writes to its standard input: how to connect, with all
+    /// passwords, and the key of each session. This call connects the client if necessary, and returns when the guardian
+    /// watches. The guardian ends when the client is closed, or collected together with everything that was made from it.
+    ///
+    /// The guardian waits until this process is dead. It does nothing to a process that is stopped, slow, cut off or replaced
+    /// (``os.exec``). Child processes of this process may still run when the next holder has the lock. If the machine or the
+    /// container dies, if the guardian is killed too, or if the servers cannot be reached, the session timeout applies. If the
+    /// guardian ends early, the log has a warning, and you can call this again.
+    ///
+    /// Raises ``InvalidInput`` if the command cannot be started, if it is another program or of another version, or if the client
+    /// has a guardian already; ``Refused`` if the guardian cannot connect as the client does; ``Unreachable``; ``Closed``.
+    #[pyo3(signature = (command=None))]
+    fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> PyResult<Py<PyAny>> {
+        Self::make(slf.py(), "guard", slf.as_super().get().guarding(slf.py(), command))
+    }
+
+    /// Writes the number of permits to the node that semaphores name with ``limit_at``. All waiters notice.
+    ///
+    /// >>> zk.set_limit("/limits/doc", 7)
+    ///
+    /// The node is created if it does not exist. It is compatible with Curator's ``SharedCount``. Permits that are held
+    /// stay held, even if the new limit is lower.
+    fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<Py<PyAny>> {
+        Self::make(slf.py(), "set_limit", slf.as_super().get().setting_limit(slf.py(), path, limit)?)
+    }
+
+    /// The identity of the ensemble. A fence (``zklock.fence``) keeps it together with the token, because tokens of two
+    /// ensembles cannot be compared. It is the data of the node ``/zklock-ensemble``. The first client that asks creates this
+    /// node below its chroot, with its access list. A client asks the servers once in each session.
+    ///
+    /// >>> len(zk.ensemble_id())
+    /// 36
+    ///
+    /// An ensemble that you restore from a backup keeps its identity, although its tokens start again from earlier ones.
+    /// In that case, delete the node once the ensemble's clients have ended.
+    ///
+    /// Raises ``Unreachable`` if no server answers within the connect timeout, ``Refused`` if the access list does not allow
+    /// reading or creating the node, or if its data is not from zklock, and ``Closed`` if the client is closed.
+    fn ensemble_id(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::make(slf.py(), "ensemble_id", slf.as_super().get().identifying())
+    }
+}
+
+blocking {
     #[new]
     #[pyo3(signature = (hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true, told_within=None), text_signature = "(hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, told_within=None)")]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
@@ -171,69 +238,10 @@ impl Client {
         AsyncClient::of(slf.py(), slf.as_super().get().inner.clone())
     }
 
-    /// Connects now, unless the client is already connected.
-    ///
-    /// Raises ``Unreachable`` if no server answers within the connect timeout, or within ``timeout`` seconds if that is
-    /// less, or if no host name can be resolved.
-    #[pyo3(signature = (timeout=None))]
-    fn connect(slf: &Bound<'_, Self>, timeout: Option<Timeout>) -> PyResult<Py<PyAny>> {
-        let timeout = number::patience(slf.py(), timeout)?;
-        slf.as_super().get().connecting(timeout, nothing).run(slf.py())
-    }
-
-    /// Starts a guardian: a process that ends the session at the servers as soon as this process is dead. The client's locks
-    /// are then free at once. Without a guardian, which is the default, they are free when the session times out.
-    ///
-    /// >>> zk.guard()
-    ///
-    /// The guardian is the command ``zklock guardian``. By default that is the ``zklock`` that was installed with this package,
-    /// or else the one on the ``PATH``. ``command`` is the path or name of another one of the same version. It is a child of
-    /// this process, in a process group of its own. The client writes to its standard input: how to connect, with all
-    /// passwords, and the key of each session. This call connects the client if necessary, and returns when the guardian
-    /// watches. The guardian ends when the client is closed, or collected together with everything that was made from it.
-    ///
-    /// The guardian waits until this process is dead. It does nothing to a process that is stopped, slow, cut off or replaced
-    /// (``os.exec``). Child processes of this process may still run when the next holder has the lock. If the machine or the
-    /// container dies, if the guardian is killed too, or if the servers cannot be reached, the session timeout applies. If the
-    /// guardian ends early, the log has a warning, and you can call this again.
-    ///
-    /// Raises ``InvalidInput`` if the command cannot be started, if it is another program or of another version, or if the client
-    /// has a guardian already; ``Refused`` if the guardian cannot connect as the client does; ``Unreachable``; ``Closed``.
-    #[pyo3(signature = (command=None))]
-    fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().guarding(slf.py(), command).run(slf.py())
-    }
-
     /// Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a
     /// second. Its holds are lost, and all waits end with ``Closed``. Closing twice is not an error.
     fn close(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().get().closing(slf.py(), nothing).run(slf.py())
-    }
-
-    /// Writes the number of permits to the node that semaphores name with ``limit_at``. All waiters notice.
-    ///
-    /// >>> zk.set_limit("/limits/doc", 7)
-    ///
-    /// The node is created if it does not exist. It is compatible with Curator's ``SharedCount``. Permits that are held
-    /// stay held, even if the new limit is lower.
-    fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().setting_limit(slf.py(), path, limit)?.run(slf.py())
-    }
-
-    /// The identity of the ensemble. A fence (``zklock.fence``) keeps it together with the token, because tokens of two
-    /// ensembles cannot be compared. It is the data of the node ``/zklock-ensemble``. The first client that asks creates this
-    /// node below its chroot, with its access list. A client asks the servers once in each session.
-    ///
-    /// >>> len(zk.ensemble_id())
-    /// 36
-    ///
-    /// An ensemble that you restore from a backup keeps its identity, although its tokens start again from earlier ones.
-    /// In that case, delete the node once the ensemble's clients have ended.
-    ///
-    /// Raises ``Unreachable`` if no server answers within the connect timeout, ``Refused`` if the access list does not allow
-    /// reading or creating the node, or if its data is not from zklock, and ``Closed`` if the client is closed.
-    fn ensemble_id(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().identifying().run(slf.py())
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -273,46 +281,16 @@ impl Client {
     }
 }
 
-impl AsyncClient {
-    pub(crate) fn of(py: Python<'_>, inner: Arc<ClientInner>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseClient::new(py, inner, Face::Asyncio)?).add_subclass(Self))
-    }
-}
-
-#[pymethods]
-impl AsyncClient {
+asyncio {
     /// This client itself.
     #[getter]
     fn aio(slf: Py<Self>) -> Py<Self> {
         slf
     }
 
-    /// Connects now, unless the client is already connected. See ``Client.connect``.
-    #[pyo3(signature = (timeout=None))]
-    fn connect(slf: &Bound<'_, Self>, timeout: Option<Timeout>) -> PyResult<Coroutine> {
-        let timeout = number::patience(slf.py(), timeout)?;
-        Ok(slf.as_super().get().connecting(timeout, nothing).coroutine("AsyncClient.connect"))
-    }
-
-    /// Starts a guardian: if this process is killed, its locks are free at once. See ``Client.guard``.
-    #[pyo3(signature = (command=None))]
-    fn guard(slf: &Bound<'_, Self>, command: Option<PathBuf>) -> Coroutine {
-        slf.as_super().get().guarding(slf.py(), command).coroutine("AsyncClient.guard")
-    }
-
     /// Starts to close the client at once; await it to wait until it is closed. See ``Client.close``.
     fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         slf.as_super().get().closing(slf.py(), nothing).begun(slf.py(), "AsyncClient.close")
-    }
-
-    /// Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``.
-    fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<Coroutine> {
-        Ok(slf.as_super().get().setting_limit(slf.py(), path, limit)?.coroutine("AsyncClient.set_limit"))
-    }
-
-    /// The identity of the ensemble. See ``Client.ensemble_id``.
-    fn ensemble_id(slf: &Bound<'_, Self>) -> Coroutine {
-        slf.as_super().get().identifying().coroutine("AsyncClient.ensemble_id")
     }
 
     fn __aenter__(slf: Py<Self>, py: Python<'_>) -> Coroutine {
@@ -339,4 +317,5 @@ impl AsyncClient {
             closing => closing,
         }
     }
+}
 }

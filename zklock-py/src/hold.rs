@@ -15,6 +15,7 @@ use crate::guest::sync::{Found, intern};
 use crate::guest::value::{self, boolean};
 use crate::held::Held;
 use crate::loss::Loss;
+use crate::noun::{Class, noun};
 use crate::scope::Alarm;
 use crate::verb::{Convert, Verb, nothing, or_raise};
 use crate::wanted::Wanted;
@@ -401,8 +402,14 @@ impl Hold {
     }
 }
 
-#[pymethods]
-impl Hold {
+impl AsyncHold {
+    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseHold::new(py, held, is_value)?).add_subclass(Self))
+    }
+}
+
+noun! { methods of Hold, AsyncHold;
+both {
     /// Asks the servers whether the lock is still held. Returns how many seconds it is now certain to be held.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
@@ -412,7 +419,7 @@ impl Hold {
     /// Raises ``LockLost`` if the lock is no longer held, ``NotHeld`` if the hold was released, and ``Unreachable`` if the
     /// servers do not answer while the lease lasts, or within a second if less than that is left.
     fn confirm(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().held.confirm().run(slf.py())
+        Self::make(slf.py(), "confirm", slf.as_super().get().held.confirm())
     }
 
     /// The identity of the ensemble, which a fence (``zklock.fence``) keeps together with the token. See
@@ -422,7 +429,7 @@ impl Hold {
     /// ...     hold.ensemble_id() == zk.ensemble_id()
     /// True
     fn ensemble_id(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().held.ensemble_id().run(slf.py())
+        Self::make(slf.py(), "ensemble_id", slf.as_super().get().held.ensemble_id())
     }
 
     /// Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
@@ -439,9 +446,11 @@ impl Hold {
     /// ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
     /// is closed.
     fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().held.read(path).run(slf.py())
+        Self::make(slf.py(), "read", slf.as_super().get().held.read(path))
     }
+}
 
+blocking {
     /// Starts a list of writes to ZooKeeper that are only done if the lock is still held when the servers commit them.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
@@ -489,29 +498,7 @@ impl Hold {
     }
 }
 
-impl AsyncHold {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseHold::new(py, held, is_value)?).add_subclass(Self))
-    }
-}
-
-#[pymethods]
-impl AsyncHold {
-    /// Asks the servers whether the lock is still held. See ``Hold.confirm``.
-    fn confirm(slf: &Bound<'_, Self>) -> Coroutine {
-        slf.as_super().get().held.confirm().coroutine("AsyncHold.confirm")
-    }
-
-    /// The identity of the ensemble. See ``Client.ensemble_id``.
-    fn ensemble_id(slf: &Bound<'_, Self>) -> Coroutine {
-        slf.as_super().get().held.ensemble_id().coroutine("AsyncHold.ensemble_id")
-    }
-
-    /// Reads a node. See ``Hold.read``.
-    fn read(slf: &Bound<'_, Self>, path: &str) -> Coroutine {
-        slf.as_super().get().held.read(path).coroutine("AsyncHold.read")
-    }
-
+asyncio {
     /// Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``.
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
         AsyncGuarded::of(slf.py(), slf.as_super().get().held.clone())
@@ -538,6 +525,7 @@ impl AsyncHold {
         let _ = traceback;
         slf.as_super().get().held.begin_to_leave(kind, exception)
     }
+}
 }
 
 /// The exception of a block. A coroutine that waits for the release must not keep the exception alive: it refers to its

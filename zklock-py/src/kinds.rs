@@ -46,7 +46,7 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec};
 /// are counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. For
 /// a set or a choice, only its own name has an effect.
 ///
-/// Two options matter only beside other libraries. ``dialect`` says how the nodes are named: see ``mutex``. ``foreign`` says
+/// Two options matter only if other libraries use the lock too. ``dialect`` says how the nodes are named: see ``mutex``. ``foreign`` says
 /// what to do about a contender that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"ignore-unknown"`` ignores one
 /// of a home-made lock, with a warning in the log at each grant, and waits for one of a known library.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]

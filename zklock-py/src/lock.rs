@@ -14,6 +14,7 @@ use crate::guest::value;
 use crate::held::Held;
 use crate::hold::{AsyncHold, Hold};
 use crate::holds::Holds;
+use crate::noun::{Class, noun};
 use crate::observer::{AsyncObserver, Observer, ObserverInner};
 use crate::patience::{Blocking, Given, Seconds, patience};
 use crate::scope::Scope;
@@ -371,8 +372,108 @@ impl Lock {
     }
 }
 
-#[pymethods]
-impl Lock {
+/// Returns the function with the lock around each call. Without a lock that blocks, it must be a coroutine function.
+fn decorate<'py>(
+    blocking: Option<&Bound<'py, Lock>>,
+    lock: &Py<AsyncLock>,
+    function: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    py.import("zklock._wrapping")?.call_method1(intern!(py, "decorated"), (blocking, lock, function))
+}
+
+impl AsyncLock {
+    pub(crate) fn of(py: Python<'_>, inner: Arc<LockInner>) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseLock::new(py, inner)?).add_subclass(Self))
+    }
+
+    fn inner<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<LockInner> {
+        &slf.as_super().get().inner
+    }
+}
+
+noun! { methods of Lock, AsyncLock;
+both {
+    /// The contenders in the queue, holders first: a list of ``Contender``. Those of other libraries are included.
+    ///
+    /// >>> lock = zk.mutex("/locks/doc")
+    /// >>> with lock as hold:
+    /// ...     [contender.token == hold.token for contender in lock.contenders()]
+    /// [True]
+    ///
+    /// For a set of locks, it lists the queues of its locks one after the other. A set that is first in one queue but still
+    /// waits for another of its locks is listed first there, but does not hold the lock.
+    fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::make(slf.py(), "contenders", Self::inner(slf).contenders())
+    }
+
+    /// Takes any contender out of the queue by deleting its node. ``False`` if the node no longer
+    /// existed.
+    ///
+    /// >>> lock = zk.mutex("/locks/doc")
+    /// >>> hold = lock.hold()
+    /// >>> [lock.evict(contender.node) for contender in lock.contenders() if contender.identity == "db7/4711"]
+    /// []
+    /// >>> hold.release()
+    ///
+    /// A holder learns that its hold is lost, if its library reports that. A waiter queues again. Evicting a holder breaks
+    /// the protection of the lock, unless the holder is known to have stopped: until it learns of the loss, it believes
+    /// that it holds the lock, while another already does. Raises ``InvalidInput`` if the node is not a contender of this
+    /// lock.
+    ///
+    /// All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
+    /// that was listed. ``break_lock`` avoids that.
+    fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<Py<PyAny>> {
+        Self::make(slf.py(), "evict", Self::inner(slf).evict(node))
+    }
+
+    /// Takes the lock away from all its holders, and returns a list of them, each a ``Contender``.
+    ///
+    /// >>> zk.mutex("/locks/doc").break_lock()
+    /// []
+    ///
+    /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
+    /// but still waits for another of its locks. The next holder of an exclusive lock keeps its lock, with one exception: if
+    /// the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
+    /// that reads the node and the one that deletes it is deleted too.
+    fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::make(slf.py(), "break_lock", Self::inner(slf).break_lock())
+    }
+
+    /// Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
+    ///
+    /// >>> hold = zk.mutex("/locks/doc").hold()
+    /// >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").request_release()], hold.wanted.wait(timeout=5)
+    /// ([True], True)
+    /// >>> hold.release()
+    ///
+    /// Nothing is taken away: a holder that watches ``Hold.wanted`` learns of the request, and keeps the lock until it
+    /// releases it. The request is written as Curator's ``Revoker`` writes it: the data of the holder's node becomes
+    /// ``__REVOKE__``. So it reaches holders of zklock, and holders of a Curator ``InterProcessMutex`` that called
+    /// ``makeRevocable``. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its identity;
+    /// for a holder of another library, the word replaces it. Raises ``Refused`` if the access list does not allow
+    /// writing to a holder's node; all other holders are still asked.
+    fn request_release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::make(slf.py(), "request_release", Self::inner(slf).request_release())
+    }
+
+    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::inner(slf).begin_block(slf.py())
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        slf: &Bound<'_, Self>,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = traceback;
+        Self::inner(slf).end_block(kind, exception)
+    }
+}
+
+blocking {
     /// This lock for asyncio.
     #[getter]
     fn aio(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncLock>> {
@@ -468,69 +569,6 @@ impl Lock {
         held.map(|held| Hold::of(slf.py(), held, false)).transpose()
     }
 
-    /// The contenders in the queue, holders first: a list of ``Contender``. Those of other libraries are included.
-    ///
-    /// >>> lock = zk.mutex("/locks/doc")
-    /// >>> with lock as hold:
-    /// ...     [contender.token == hold.token for contender in lock.contenders()]
-    /// [True]
-    ///
-    /// For a set of locks, it lists the queues of its locks one after the other. A set that is first in one queue but still
-    /// waits for another of its locks is listed first there, but does not hold the lock.
-    fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::inner(slf).contenders().run(slf.py())
-    }
-
-    /// Takes any contender out of the queue by deleting its node. ``False`` if the node no longer
-    /// existed.
-    ///
-    /// >>> lock = zk.mutex("/locks/doc")
-    /// >>> hold = lock.hold()
-    /// >>> [lock.evict(contender.node) for contender in lock.contenders() if contender.identity == "db7/4711"]
-    /// []
-    /// >>> hold.release()
-    ///
-    /// A holder learns that its hold is lost, if its library reports that. A waiter queues again. Evicting a holder breaks
-    /// the protection of the lock, unless the holder is known to have stopped: until it learns of the loss, it believes
-    /// that it holds the lock, while another already does. Raises ``InvalidInput`` if the node is not a contender of this
-    /// lock.
-    ///
-    /// All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
-    /// that was listed. ``break_lock`` avoids that.
-    fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<Py<PyAny>> {
-        Self::inner(slf).evict(node).run(slf.py())
-    }
-
-    /// Takes the lock away from all its holders, and returns a list of them, each a ``Contender``.
-    ///
-    /// >>> zk.mutex("/locks/doc").break_lock()
-    /// []
-    ///
-    /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
-    /// but still waits for another of its locks. The next holder of an exclusive lock keeps its lock, with one exception: if
-    /// the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
-    /// that reads the node and the one that deletes it is deleted too.
-    fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::inner(slf).break_lock().run(slf.py())
-    }
-
-    /// Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
-    ///
-    /// >>> hold = zk.mutex("/locks/doc").hold()
-    /// >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").request_release()], hold.wanted.wait(timeout=5)
-    /// ([True], True)
-    /// >>> hold.release()
-    ///
-    /// Nothing is taken away: a holder that watches ``Hold.wanted`` learns of the request, and keeps the lock until it
-    /// releases it. The request is written as Curator's ``Revoker`` writes it: the data of the holder's node becomes
-    /// ``__REVOKE__``. So it reaches holders of zklock, and holders of a Curator ``InterProcessMutex`` that called
-    /// ``makeRevocable``. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its identity;
-    /// for a holder of another library, the word replaces it. Raises ``Refused`` if the access list does not allow
-    /// writing to a holder's node; all other holders are still asked.
-    fn request_release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::inner(slf).request_release().run(slf.py())
-    }
-
     /// Observes who holds the lock or, for an election, who leads, without taking part.
     ///
     /// >>> lead = zk.election("/locks/doc")
@@ -582,45 +620,9 @@ impl Lock {
             None => Err(inner.holds.released_before(py)),
         }
     }
-
-    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::inner(slf).begin_block(slf.py())
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        slf: &Bound<'_, Self>,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = traceback;
-        Self::inner(slf).end_block(kind, exception)
-    }
 }
 
-/// Returns the function with the lock around each call. Without a lock that blocks, it must be a coroutine function.
-fn decorate<'py>(
-    blocking: Option<&Bound<'py, Lock>>,
-    lock: &Py<AsyncLock>,
-    function: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = function.py();
-    py.import("zklock._wrapping")?.call_method1(intern!(py, "decorated"), (blocking, lock, function))
-}
-
-impl AsyncLock {
-    pub(crate) fn of(py: Python<'_>, inner: Arc<LockInner>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseLock::new(py, inner)?).add_subclass(Self))
-    }
-
-    fn inner<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<LockInner> {
-        &slf.as_super().get().inner
-    }
-}
-
-#[pymethods]
-impl AsyncLock {
+asyncio {
     /// This lock itself.
     #[getter]
     fn aio(slf: Py<Self>) -> Py<Self> {
@@ -665,26 +667,6 @@ impl AsyncLock {
         held.map(|held| AsyncHold::of(py, held, false)).transpose()
     }
 
-    /// The contenders in the queue, holders first: a list of ``Contender``. See ``Lock.contenders``.
-    fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
-        Self::inner(slf).contenders().coroutine("AsyncLock.contenders")
-    }
-
-    /// Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what this breaks.
-    fn evict(slf: &Bound<'_, Self>, node: &str) -> Coroutine {
-        Self::inner(slf).evict(node).coroutine("AsyncLock.evict")
-    }
-
-    /// Takes the lock away from all its holders, and returns a list of them. See ``Lock.break_lock`` for what this breaks.
-    fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
-        Self::inner(slf).break_lock().coroutine("AsyncLock.break_lock")
-    }
-
-    /// Asks all holders to release the lock, and returns a list of them. See ``Lock.request_release``.
-    fn request_release(slf: &Bound<'_, Self>) -> Coroutine {
-        Self::inner(slf).request_release().coroutine("AsyncLock.request_release")
-    }
-
     /// Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
     /// ``Lock.observe``.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncObserver>> {
@@ -695,19 +677,5 @@ impl AsyncLock {
     fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         decorate(None, slf.as_unbound(), function)
     }
-
-    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::inner(slf).begin_block(slf.py())
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        slf: &Bound<'_, Self>,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = traceback;
-        Self::inner(slf).end_block(kind, exception)
-    }
+}
 }

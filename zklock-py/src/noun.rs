@@ -40,7 +40,7 @@ pub(crate) trait Inner {
     fn describe(&self, class: &str) -> String;
 }
 
-/// Writes the two classes of a noun: methods of `both`, those of one alone, and those that every class has.
+/// Writes the two classes of a noun: methods of `both`, those of one alone, and those that every class has. Or the methods alone.
 macro_rules! noun {
     (
         $(#[$about:meta])* struct $Blocking:ident;
@@ -52,17 +52,30 @@ macro_rules! noun {
         $crate::noun::noun!(@class [$(#[$about])*] $Blocking Threads $Inner { $($both)* $($blocking)* });
         $crate::noun::noun!(@class [$(#[$about_aio])*] $Async Asyncio $Inner { $($both)* $($asyncio)* });
     };
+    (
+        methods of $Blocking:ident, $Async:ident;
+        both { $($both:tt)* }
+        blocking { $($blocking:tt)* }
+        asyncio { $($asyncio:tt)* }
+    ) => {
+        $crate::noun::noun!(@methods $Blocking Threads { $($both)* $($blocking)* });
+        $crate::noun::noun!(@methods $Async Asyncio { $($both)* $($asyncio)* });
+    };
+    (@methods $Class:ident $Face:ident { $($methods:tt)* }) => {
+        impl $crate::noun::Class for $Class {
+            const FACE: $crate::noun::Face = $crate::noun::Face::$Face;
+            const NAME: &'static str = stringify!($Class);
+        }
+
+        #[pyo3::pymethods]
+        impl $Class { $($methods)* }
+    };
     (@class [$($about:tt)*] $Class:ident $Face:ident $Inner:ty { $($methods:tt)* }) => {
         $($about)*
         #[pyo3::pyclass(frozen, weakref, module = "zklock")]
         pub(crate) struct $Class {
             anchor: pyo3::Py<$crate::calls::anchor::CallbackAnchor>,
             inner: std::sync::Arc<$Inner>,
-        }
-
-        impl $crate::noun::Class for $Class {
-            const FACE: $crate::noun::Face = $crate::noun::Face::$Face;
-            const NAME: &'static str = stringify!($Class);
         }
 
         impl $Class {
@@ -75,8 +88,7 @@ macro_rules! noun {
             }
         }
 
-        #[pyo3::pymethods]
-        impl $Class {
+        $crate::noun::noun!(@methods $Class $Face {
             $($methods)*
 
             fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
@@ -91,7 +103,7 @@ macro_rules! noun {
                 let (what, advice) = <$Inner as $crate::noun::Inner>::UNPICKLABLE;
                 Err($crate::guest::error::unpicklable(what, advice))
             }
-        }
+        });
     };
 }
 pub(crate) use noun;
