@@ -33,7 +33,7 @@
  *
  * Connect
  *
- * - To connect, see zklock_client_new, zklock_client_new_start, zklock_call_client.
+ * - To connect, see zklock_client_new.
  * - To connect on first use, see zklock_client_new_lazy, zklock_client_connect,
  *   zklock_client_connect_start.
  * - To free the locks of a process that is killed, see zklock_client_guard.
@@ -82,23 +82,21 @@
  * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
  *   zklock_request_release.
  * - To measure, see zklock_client_stats, zklock_client_lock_stats, zklock_client_histogram,
- *   zklock_client_prometheus, zklock_prometheus.
+ *   zklock_prometheus.
  * - To log, see zklock_set_log.
  *
  * Related primitives
  *
  * - To make programs wait until a barrier is removed, see zklock_barrier_new, zklock_barrier_set,
  *   zklock_barrier_set_start, zklock_barrier_remove, zklock_barrier_remove_start,
- *   zklock_barrier_is_set, zklock_barrier_is_set_start, zklock_barrier_wait,
- *   zklock_barrier_wait_start, zklock_barrier_free.
+ *   zklock_barrier_wait, zklock_barrier_wait_start, zklock_barrier_free.
  * - To make programs begin and end together, see zklock_double_barrier_new,
  *   zklock_double_barrier_enter, zklock_double_barrier_enter_start, zklock_call_member,
  *   zklock_member_leave, zklock_member_leave_start, zklock_member_node, zklock_member_loss,
  *   zklock_member_free, zklock_double_barrier_free.
  * - To run a job once in each period, see zklock_once_new, zklock_once_begin,
- *   zklock_once_begin_start, zklock_call_run, zklock_run_hold, zklock_run_done,
- *   zklock_run_done_start, zklock_run_failed, zklock_run_failed_start, zklock_run_free,
- *   zklock_once_last, zklock_once_free.
+ *   zklock_once_begin_start, zklock_once_end, zklock_once_end_start, zklock_once_last,
+ *   zklock_once_free.
  *
  * Errors and versions
  *
@@ -159,6 +157,10 @@
  * gives a message that says what is wrong and what to do. Output parameters come last, and are
  * written only if the status is ZKLOCK_OK. Strings are UTF-8.
  *
+ * A function that only looks at a handle returns what it sees, such as zklock_hold_token. If the handle
+ * is wrong, it returns the value that is safe to believe (0 milliseconds, "lost", the smallest token),
+ * and zklock_last_error says what is wrong.
+ *
  * Timeouts are in milliseconds. 0 tries once and ZKLOCK_FOREVER (-1) waits for ever. Any other
  * negative number is ZKLOCK_INVALID_ARGUMENT, so if you compute `deadline - now`, make sure that it
  * is at least 0.
@@ -167,8 +169,8 @@
  * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch the warnings
  * off, define ZKLOCK_NODISCARD as nothing before you include this file.
  *
- * NULL for a required argument, a handle of the wrong type or a freed handle gives an error status
- * and never crashes. A handle is a number that looks like a pointer: do not dereference it.
+ * NULL for a required argument, a handle of the wrong type or a freed handle is an error and never
+ * crashes. A handle is a number that looks like a pointer: do not dereference it.
  *
  * Statuses of every function
  * --------------------------
@@ -237,12 +239,9 @@
  * Ownership and lifetime
  * ----------------------
  *
- * You own every handle that you get from a function whose name ends with _new or _start, and from
- * zklock_client_new_lazy, zklock_acquire, zklock_observe, zklock_double_barrier_enter,
- * zklock_once_begin, zklock_call_hold, zklock_call_client, zklock_call_member and zklock_call_run. Free
- * it with the _free function of its type. Freeing NULL does nothing. You may free handles in any
- * order: a hold outlives its lock, and a lock outlives its client. Only the hold of a run
- * (zklock_run_hold) belongs to the run.
+ * You own every handle that a function gives you, except in an event or an argument of a callback. Free
+ * it with the _free function of its type. Freeing NULL does nothing. You may free handles in any order:
+ * a hold outlives its lock, and a lock outlives its client.
  *
  * Freeing never waits for a server. If you free a hold that is still held, it is released in the
  * background. If a release must reach the servers before the process exits, call zklock_release or
@@ -332,9 +331,9 @@
  * The loader holds a lock while it loads a shared object. Every thread that starts, or that calls this
  * library for the first time, waits for that lock. So in a constructor, the first zklock_client_new of
  * a process returns ZKLOCK_UNREACHABLE when the connect timeout is over, and the message says why. A
- * later one may succeed, but may fail if hosts are given by name. You may call zklock_client_new_start
- * in a constructor, but do not wait there for its result, which may only come once the object is
- * loaded. Calls of other threads go on, except in a thread that has not called the library before: its
+ * later one may succeed, but may fail if hosts are given by name. You may call
+ * zklock_client_connect_start in a constructor, but do not wait there for its result, which may only
+ * come once the object is loaded. Calls of other threads go on, except in a thread that has not called the library before: its
  * calls wait until the object is loaded.
  *
  * Memory
@@ -573,7 +572,8 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_CLIENT_CLOSED = 4,
     /**
-     * A reason that has no number: the message of ZKLOCK_LOST names it.
+     * A reason that has no number: the message of ZKLOCK_LOST names it. Or the handle is wrong:
+     * zklock_last_error says how.
      */
     ZKLOCK_REASON_OTHER = 5,
     /**
@@ -629,67 +629,6 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
 } zklock_event_kind;
 
 /**
- * The state of a hold.
- */
-typedef enum zklock_state ZKLOCK_INT32 {
-    /**
-     * The lock is held, and the servers have confirmed it recently.
-     */
-    ZKLOCK_STATE_HELD = 1,
-    /**
-     * The servers are out of reach or slow to answer. The lock is held for as long as
-     * zklock_hold_valid_for says. After that, others may hold it.
-     */
-    ZKLOCK_STATE_AT_RISK = 2,
-    /**
-     * The lock is no longer held. This is final.
-     */
-    ZKLOCK_STATE_LOST = 3,
-    /**
-     * The hold was released.
-     */
-    ZKLOCK_STATE_RELEASED = 4,
-} zklock_state;
-
-/**
- * How a run of a job ended.
- */
-typedef enum zklock_run_outcome ZKLOCK_INT32 {
-    /**
-     * The job has never run.
-     */
-    ZKLOCK_RUN_NEVER = 0,
-    /**
-     * The end is not recorded: it has not come, or the process died or lost the lock before it
-     * could record the end. Such a run counts as failed.
-     */
-    ZKLOCK_RUN_RUNNING = 1,
-    /**
-     * The run did its work.
-     */
-    ZKLOCK_RUN_DONE = 2,
-    /**
-     * The run failed.
-     */
-    ZKLOCK_RUN_FAILED = 3,
-} zklock_run_outcome;
-
-/**
- * What becomes of a period in which a run has failed. A process that dies, or loses the lock, has
- * failed.
- */
-typedef enum zklock_after_failure ZKLOCK_INT32 {
-    /**
-     * The job runs again in the same period, as soon as a process begins.
-     */
-    ZKLOCK_AFTER_FAILURE_AGAIN = 1,
-    /**
-     * The job runs in the next period. This is for jobs that must not do half of their work twice.
-     */
-    ZKLOCK_AFTER_FAILURE_NEXT = 2,
-} zklock_after_failure;
-
-/**
  * The databases for which zklock_fence_sql has statements.
  */
 typedef enum zklock_database ZKLOCK_INT32 {
@@ -730,30 +669,45 @@ typedef enum zklock_fence_statement ZKLOCK_INT32 {
 } zklock_fence_statement;
 
 /**
- * The distributions that zklock_client_histogram can give.
+ * What a guarded write does.
  */
-typedef enum zklock_histogram ZKLOCK_INT32 {
+typedef enum zklock_write_kind ZKLOCK_INT32 {
     /**
-     * Seconds from the start of a call that acquires a lock to its hold. Only calls that got a
-     * hold are counted.
+     * Create a persistent node with data.
      */
-    ZKLOCK_HISTOGRAM_ACQUIRE_WAIT = 1,
+    ZKLOCK_WRITE_CREATE = 1,
     /**
-     * Seconds from a grant to its release or loss. It is counted when the hold is released or
-     * freed, even if it had been lost.
+     * Set the data of a node.
      */
-    ZKLOCK_HISTOGRAM_HOLD_TIME = 2,
+    ZKLOCK_WRITE_SET = 2,
     /**
-     * Seconds from a heartbeat to its answer. Heartbeats are sent only while something is held.
+     * Delete a node.
      */
-    ZKLOCK_HISTOGRAM_HEARTBEAT_LAG = 3,
+    ZKLOCK_WRITE_DELETE = 3,
+} zklock_write_kind;
+
+/**
+ * The state of a hold.
+ */
+typedef enum zklock_state ZKLOCK_INT32 {
     /**
-     * How many contenders were ahead of a node in its queue when it had just been created. Zero
-     * means that the lock was free. For a set of locks, it is the longest of their queues; for a
-     * semaphore, the contenders that are about to take permits.
+     * The lock is held, and the servers have confirmed it recently.
      */
-    ZKLOCK_HISTOGRAM_QUEUE_LENGTH = 4,
-} zklock_histogram;
+    ZKLOCK_STATE_HELD = 1,
+    /**
+     * The servers are out of reach or slow to answer. The lock is held for as long as
+     * zklock_hold_valid_for says. After that, others may hold it.
+     */
+    ZKLOCK_STATE_AT_RISK = 2,
+    /**
+     * The lock is no longer held. This is final.
+     */
+    ZKLOCK_STATE_LOST = 3,
+    /**
+     * The hold was released.
+     */
+    ZKLOCK_STATE_RELEASED = 4,
+} zklock_state;
 
 /**
  * How much to log. Each level includes those above it in this list.
@@ -786,22 +740,68 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
 } zklock_log_level;
 
 /**
- * What a guarded write does.
+ * What becomes of a period in which a run has failed. A process that dies, or loses the lock, has
+ * failed.
  */
-typedef enum zklock_write_kind ZKLOCK_INT32 {
+typedef enum zklock_after_failure ZKLOCK_INT32 {
     /**
-     * Create a persistent node with data.
+     * The job runs again in the same period, as soon as a process begins.
      */
-    ZKLOCK_WRITE_CREATE = 1,
+    ZKLOCK_AFTER_FAILURE_AGAIN = 1,
     /**
-     * Set the data of a node.
+     * The job runs in the next period. This is for jobs that must not do half of their work twice.
      */
-    ZKLOCK_WRITE_SET = 2,
+    ZKLOCK_AFTER_FAILURE_NEXT = 2,
+} zklock_after_failure;
+
+/**
+ * How a run of a job ended.
+ */
+typedef enum zklock_run_outcome ZKLOCK_INT32 {
     /**
-     * Delete a node.
+     * The job has never run.
      */
-    ZKLOCK_WRITE_DELETE = 3,
-} zklock_write_kind;
+    ZKLOCK_RUN_NEVER = 0,
+    /**
+     * The end is not recorded: it has not come, or the process died or lost the lock before it
+     * could record the end. Such a run counts as failed.
+     */
+    ZKLOCK_RUN_RUNNING = 1,
+    /**
+     * The run did its work.
+     */
+    ZKLOCK_RUN_DONE = 2,
+    /**
+     * The run failed.
+     */
+    ZKLOCK_RUN_FAILED = 3,
+} zklock_run_outcome;
+
+/**
+ * The distributions that zklock_client_histogram can give.
+ */
+typedef enum zklock_histogram ZKLOCK_INT32 {
+    /**
+     * Seconds from the start of a call that acquires a lock to its hold. Only calls that got a
+     * hold are counted.
+     */
+    ZKLOCK_HISTOGRAM_ACQUIRE_WAIT = 1,
+    /**
+     * Seconds from a grant to its release or loss. It is counted when the hold is released or
+     * freed, even if it had been lost.
+     */
+    ZKLOCK_HISTOGRAM_HOLD_TIME = 2,
+    /**
+     * Seconds from a heartbeat to its answer. Heartbeats are sent only while something is held.
+     */
+    ZKLOCK_HISTOGRAM_HEARTBEAT_LAG = 3,
+    /**
+     * How many contenders were ahead of a node in its queue when it had just been created. Zero
+     * means that the lock was free. For a set of locks, it is the longest of their queues; for a
+     * semaphore, the contenders that are about to take permits.
+     */
+    ZKLOCK_HISTOGRAM_QUEUE_LENGTH = 4,
+} zklock_histogram;
 
 /**
  * A barrier at a path: while its node exists, zklock_barrier_wait waits. The node does not belong
@@ -860,11 +860,6 @@ typedef struct zklock_once zklock_once;
  * How a client connects. The defaults suit most programs.
  */
 typedef struct zklock_options zklock_options;
-
-/**
- * A run of a job, which holds the job's lock until it is ended or freed.
- */
-typedef struct zklock_run zklock_run;
 
 /**
  * A contender in the queue of a lock. Its strings are valid during the call of the visitor, or for
@@ -962,9 +957,9 @@ typedef struct {
  */
 typedef struct {
     /**
-     * One of zklock_write_kind.
+     * What is done.
      */
-    int32_t kind;
+    zklock_write_kind kind;
     /**
      * For ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE, the version that the node must have;
      * ZKLOCK_ANY_VERSION if any version will do.
@@ -1201,33 +1196,6 @@ zklock_status zklock_client_new(const char *hosts,
                                 zklock_client **client);
 
 /**
- * Starts to create a client as zklock_client_new does, and returns at once. When the call has its
- * result, take the client from it with zklock_call_client.
- *
- * @param hosts as for zklock_client_new.
- * @param options NULL for the defaults. They are copied.
- * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed. All other statuses
- *         come with the result.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_client_new_start(const char *hosts,
-                                      const zklock_options *options,
-                                      zklock_call **call);
-
-/**
- * Takes the connected client from a call of zklock_client_new_start. It returns at once.
- *
- * @param call the call. You must still free it.
- * @param[out] client the client, which you now own. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the client was already taken from the call;
- *         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
- *         zklock_call_finish returns.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_call_client(zklock_call *call, zklock_client **client);
-
-/**
  * Creates a client that connects on first use. Until then it does nothing. So a program may create
  * it, with its locks and barriers, before it forks: each child that uses them connects on its own.
  *
@@ -1261,7 +1229,8 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_connect(zklock_client *client, int64_t timeout);
 
 /**
- * Starts to connect a client as zklock_client_connect does, and returns at once.
+ * Starts to connect a client as zklock_client_connect does, and returns at once. An event loop
+ * creates its client so: with zklock_client_new_lazy, and this function.
  *
  * @param client the client. You may free it before the call.
  * @param timeout in milliseconds, as for zklock_client_connect.
@@ -1623,11 +1592,9 @@ zklock_status zklock_exclusive_new(zklock_client *client,
  * Gets the path of a lock, or all the paths of a set of locks.
  *
  * @param lock the lock.
- * @param[out] path valid until the lock is freed.
- * @return ZKLOCK_OK.
+ * @return the path, valid until the lock is freed; "" if the handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
+const char *zklock_lock_path(const zklock_lock *lock);
 
 /**
  * Frees a lock. Its holds are not affected, and waits for it go on.
@@ -1759,15 +1726,15 @@ ZKLOCK_NODISCARD
 zklock_status zklock_acquire_start(zklock_lock *lock, int64_t timeout, zklock_call **call);
 
 /**
- * Takes the hold from a call of zklock_acquire_start that has acquired its lock. It returns at once.
+ * Takes the hold from a call of zklock_acquire_start or zklock_once_begin_start. It returns at once.
  * The events of the hold start with the pointer of the call: see zklock_call_set_context.
  *
  * @param call the call. You must still free it.
  * @param[out] hold as for zklock_acquire.
  * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the hold was already taken from the call; ZKLOCK_LOST if
  *         the lock was granted, but lost before this call; ZKLOCK_INVALID_ARGUMENT if the call is of
- *         another function; everything that zklock_call_finish returns; and everything that
- *         zklock_acquire returns.
+ *         another function; and everything that zklock_call_finish, zklock_acquire and
+ *         zklock_once_begin return.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_hold(zklock_call *call, zklock_hold **hold);
@@ -1782,11 +1749,9 @@ zklock_status zklock_call_hold(zklock_call *call, zklock_hold **hold);
  * against that.
  *
  * @param hold the hold.
- * @param[out] milliseconds rounded down.
- * @return ZKLOCK_OK.
+ * @return milliseconds, rounded down; 0 if the handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
+int64_t zklock_hold_valid_for(const zklock_hold *hold);
 
 /**
  * Checks that the lock is certain to be held for this time plus a hundredth of the session
@@ -1848,11 +1813,9 @@ zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
  * permits. So compare a reader's token only with those of writers.
  *
  * @param hold the hold.
- * @param[out] token the token.
- * @return ZKLOCK_OK.
+ * @return the token; 0, which is smaller than any token, if the handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
+uint64_t zklock_hold_token(const zklock_hold *hold);
 
 /**
  * Gets the identity of the ensemble. A fence keeps it together with the token (zklock_hold_token),
@@ -1891,12 +1854,12 @@ zklock_status zklock_client_ensemble_id(zklock_client *client,
  *
  * @param database one of zklock_database.
  * @param statement one of zklock_fence_statement.
- * @param[out] text the statement, in the database's dialect. It is valid for the life of the process.
+ * @param[out] text the statement. It is valid for the life of the process.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_fence_sql(int32_t database,
-                               int32_t statement,
+zklock_status zklock_fence_sql(zklock_database database,
+                               zklock_fence_statement statement,
                                const char **text);
 
 /**
@@ -2036,21 +1999,17 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  * Gets the path of the lock that a hold is on.
  *
  * @param hold the hold.
- * @param[out] path valid until the hold is freed.
- * @return ZKLOCK_OK.
+ * @return the path, valid until the hold is freed; "" if the handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
+const char *zklock_hold_path(const zklock_hold *hold);
 
 /**
  * Gets the path of a hold's node.
  *
  * @param hold the hold.
- * @param[out] node valid until the hold is freed.
- * @return ZKLOCK_OK.
+ * @return the path, valid until the hold is freed; "" if the handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_node(const zklock_hold *hold, const char **node);
+const char *zklock_hold_node(const zklock_hold *hold);
 
 /**
  * Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
@@ -2104,14 +2063,10 @@ void zklock_hold_free(zklock_hold *hold);
  * Gets the state of a hold. It sends no request.
  *
  * @param hold the hold.
- * @param[out] state the state.
  * @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
- * @return ZKLOCK_OK.
+ * @return the state; ZKLOCK_STATE_LOST, with ZKLOCK_REASON_OTHER, if the handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_state(const zklock_hold *hold,
-                                zklock_state *state,
-                                zklock_reason *reason);
+zklock_state zklock_hold_state(const zklock_hold *hold, zklock_reason *reason);
 
 /**
  * Registers a callback for the loss of a hold, and returns at once. The callback is called once,
@@ -2168,10 +2123,7 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  * Says whether others are known to be waiting for what this hold has, in any process and with any
  * library. Use it to finish early, or to release the lock between two pieces of work.
  *
- *     for (piece = 0; piece < pieces && !is_wanted; piece++) {
- *         work_on(piece);
- *         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
- *     }
+ *     for (piece = 0; piece < pieces && !zklock_hold_is_wanted(hold); piece++) work_on(piece);
  *
  * A request by zklock_request_release, or by Curator's Revoker, counts as a waiter.
  *
@@ -2190,11 +2142,9 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  * and requests to release are seen.
  *
  * @param hold the hold.
- * @param[out] is_wanted 1 if others wait; 0 if none do, or if the hold is released or lost.
- * @return ZKLOCK_OK.
+ * @return 1 if others wait; 0 if none do, if the hold is released or lost, or if the handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_is_wanted(zklock_hold *hold, int *is_wanted);
+int zklock_hold_is_wanted(zklock_hold *hold);
 
 /**
  * Waits until others wait for what a hold has. See zklock_hold_is_wanted.
@@ -2296,9 +2246,8 @@ zklock_status zklock_call_set_context(zklock_call *call, void *context);
 /**
  * Gets the result of a call and returns at once. You may call it more than once.
  *
- * This function only gives a number. zklock_call_hold, zklock_call_client, zklock_call_member,
- * zklock_call_run, zklock_call_versions and zklock_call_contenders give other results, and you need
- * not call this function before them.
+ * This function only gives a number. zklock_call_hold, zklock_call_member, zklock_call_versions and
+ * zklock_call_contenders give other results, and you need not call this function before them.
  *
  * @param call the call. You must still free it.
  * @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
@@ -2321,8 +2270,7 @@ zklock_status zklock_call_finish(zklock_call *call, int64_t *number);
  * yet withdraws: their nodes are deleted in the background. Before the process ends, close the
  * client, which waits for that. Work that has already begun goes on in the background: a release,
  * leaving a barrier, closing a client. A cancelled commit, or end of a run, may or may not be done. If
- * a client connects after the cancellation, it is closed. If a run is begun just then, it counts as
- * failed.
+ * a run is begun just then, it counts as failed.
  *
  * @param call the call. You must still free it.
  * @return ZKLOCK_OK.
@@ -2331,10 +2279,10 @@ zklock_status zklock_call_cancel(zklock_call *call);
 
 /**
  * Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
- * is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, connected a
- * client, entered a double barrier or begun a run, and you have not taken the hold, client, member or
- * run from it, then the lock is released, the client is closed, the member leaves, or the run counts
- * as failed, in the background. A freed call has no more events.
+ * is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, entered a double
+ * barrier or begun a run, and you have not taken the hold or member from it, then the lock is
+ * released, the member leaves, or the run counts as failed, in the background. A freed call has no
+ * more events.
  *
  * @param call may be NULL. A handle that was already freed is ignored.
  */
@@ -2353,7 +2301,7 @@ void zklock_call_free(zklock_call *call);
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_contenders(const zklock_lock *lock,
+zklock_status zklock_contenders(zklock_lock *lock,
                                 zklock_contender_visitor visitor,
                                 void *context);
 
@@ -2366,7 +2314,7 @@ zklock_status zklock_contenders(const zklock_lock *lock,
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_contenders_start(const zklock_lock *lock, zklock_call **call);
+zklock_status zklock_contenders_start(zklock_lock *lock, zklock_call **call);
 
 /**
  * Passes each contender that a call of zklock_contenders_start has found to the visitor, holders
@@ -2557,59 +2505,35 @@ zklock_status zklock_client_lock_stats(const zklock_client *client,
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_histogram(const zklock_client *client,
-                                      int32_t histogram,
+                                      zklock_histogram histogram,
                                       zklock_bucket *buckets,
                                       size_t size,
                                       size_t *length,
                                       double *sum);
 
 /**
- * Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus. The
- * text has Prometheus' format 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
+ * Gets all figures of zklock_client_stats and zklock_client_histogram as text for Prometheus, for one
+ * client or for several. The text has Prometheus' format 0.0.4: serve it as "text/plain;
+ * version=0.0.4". It sends no request.
  *
  *     static char page[16384];
  *     size_t length;
  *
- *     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (zklock_prometheus(&client, NULL, 1, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
  *     if (length <= sizeof page) fwrite(page, 1, length, out);
  *
  * Names of metrics and labels do not change from version to version, but later versions may add
- * some. Each text is about one client. For several clients use zklock_prometheus: in two texts on
- * one page every name would occur twice, which Prometheus refuses.
+ * some. Serve one text on a page: in two texts every name would occur twice, which Prometheus refuses.
  *
- * @param client the client. If it has not connected yet, all counts are 0.
+ * @param clients the clients. If one has not connected yet, all its counts are 0.
+ * @param names a name for each client, for the label "client". No two may be equal. NULL for a single
+ *         client, without that label.
+ * @param count the number of clients, at least 1.
  * @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
  *         may be NULL if size is 0.
  * @param size the size of the buffer in bytes.
  * @param[out] length the length of the whole text in bytes, even if it does not fit. The text may
  *         be longer the next time.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_client_prometheus(const zklock_client *client,
-                                       void *buffer,
-                                       size_t size,
-                                       size_t *length);
-
-/**
- * Gets the figures of several clients as one text for Prometheus. It is like
- * zklock_client_prometheus, but each client has a name as the label "client". It sends no request.
- *
- *     zklock_client *const clients[] = {orders, billing};
- *     const char *const names[] = {"orders", "billing"};
- *     static char page[32768];
- *     size_t length;
- *
- *     if (zklock_prometheus(clients, names, 2, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
- *     if (length <= sizeof page) fwrite(page, 1, length, out);
- *
- * @param clients the clients.
- * @param names a name for each client. No two may be equal.
- * @param count the number of clients, at least 1.
- * @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
- *         may be NULL if size is 0.
- * @param size the size of the buffer in bytes.
- * @param[out] length the length of the whole text in bytes, even if it does not fit.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -2633,7 +2557,7 @@ zklock_status zklock_prometheus(zklock_client *const *clients,
  * @param context passed to the callback. Both must stay valid until they are replaced.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
  */
-zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *context);
+zklock_status zklock_set_log(zklock_log_level level, zklock_log_callback callback, void *context);
 
 /* ==== Related primitives ==== */
 
@@ -2700,29 +2624,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_remove_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
- * Asks the servers whether the barrier is set.
- *
- * @param barrier the barrier.
- * @param[out] is_set 1 if it is set, otherwise 0.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
- *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
-
-/**
- * Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
- * zklock_call_finish gives `is_set` as its number.
- *
- * @param barrier the barrier. You may free it before the call.
- * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK. Other statuses come with the result.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier, zklock_call **call);
-
-/**
- * Waits until the barrier is not set.
+ * Waits until the barrier is not set. With a timeout of 0, it says whether the barrier is set.
  *
  * @param barrier the barrier.
  * @param timeout in milliseconds. 0 checks once, and takes the try timeout if no server answers.
@@ -2855,22 +2757,19 @@ zklock_status zklock_member_leave_start(zklock_member *member,
  * Gets the path of a member's node.
  *
  * @param member the member.
- * @param[out] node valid until the member is freed.
- * @return ZKLOCK_OK.
+ * @return the path, valid until the member is freed; "" if the handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_member_node(const zklock_member *member, const char **node);
+const char *zklock_member_node(const zklock_member *member);
 
 /**
  * Says whether and why a member is lost. Once its session has ended, the others consider it to
  * have left. It sends no request.
  *
  * @param member the member.
- * @param[out] reason why it was lost; ZKLOCK_REASON_NONE if it is not lost.
- * @return ZKLOCK_OK.
+ * @return why it was lost; ZKLOCK_REASON_NONE if it is not lost; ZKLOCK_REASON_OTHER if the
+ *         handle is wrong.
  */
-ZKLOCK_NODISCARD
-zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *reason);
+zklock_reason zklock_member_loss(const zklock_member *member);
 
 /**
  * Frees a member. If it has not left yet, it leaves in the background, without waiting for the
@@ -2907,7 +2806,7 @@ zklock_status zklock_once_new(zklock_client *client,
                               const char *path,
                               int64_t every,
                               int64_t offset,
-                              int32_t after_failure,
+                              zklock_after_failure after_failure,
                               zklock_once **once);
 
 /**
@@ -2917,27 +2816,24 @@ zklock_status zklock_once_new(zklock_client *client,
  * ZKLOCK_DONE. If it fails, dies or loses the lock, the job runs here, or in the next period: see
  * zklock_after_failure. The period is the one that it is for the servers once the lock is held.
  *
- * After ZKLOCK_DONE, the message of zklock_last_error names the process that has run the job.
- *
  * @param once the job.
  * @param timeout in milliseconds. 0 does not wait for another process, and takes the try timeout if
  *         no server answers. ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] run the run. End it with zklock_run_done or zklock_run_failed, and free it with
- *         zklock_run_free.
- * @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do;
- *         ZKLOCK_TIMEOUT if another process ran it for all that time; ZKLOCK_LOST if the lock is
- *         lost before the run is recorded; ZKLOCK_CONFLICT if somebody else writes or deletes the
- *         record at that moment; ZKLOCK_REFUSED also if the record cannot be read, or is from
- *         the future by more than a period;
- *         ZKLOCK_UNREACHABLE; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
- *         callback.
+ * @param[out] hold the hold of the job's lock, which stands for the run. End the run with
+ *         zklock_once_end. If you release or free the hold instead, the run counts as failed.
+ * @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do, and
+ *         zklock_once_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
+ *         time; ZKLOCK_LOST if the lock is lost before the run is recorded; ZKLOCK_CONFLICT if
+ *         somebody else writes or deletes the record at that moment; ZKLOCK_REFUSED also if the record
+ *         cannot be read, or is from the future by more than a period; ZKLOCK_UNREACHABLE;
+ *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_begin(zklock_once *once, int64_t timeout, zklock_run **run);
+zklock_status zklock_once_begin(zklock_once *once, int64_t timeout, zklock_hold **hold);
 
 /**
  * Starts to begin a run as zklock_once_begin does, and returns at once. When the call has its
- * result, take the run from it with zklock_call_run.
+ * result, take the hold from it with zklock_call_hold.
  *
  * @param once the job. You may free it before the call.
  * @param timeout in milliseconds, as for zklock_once_begin.
@@ -2950,86 +2846,37 @@ zklock_status zklock_once_begin_start(zklock_once *once,
                                       zklock_call **call);
 
 /**
- * Takes the run from a call of zklock_once_begin_start. It returns at once. The events of its hold
- * start with the pointer of the call: see zklock_call_set_context.
+ * Records how a run ended, and releases the job's lock. The record is only written if the lock is
+ * still held. Whatever this returns, except for ZKLOCK_INVALID_ARGUMENT, ZKLOCK_DEADLOCK and
+ * ZKLOCK_FORKED, the run has ended: its lock is released, or is being released in the background.
  *
- * @param call the call. You must still free it.
- * @param[out] run as for zklock_once_begin.
- * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the run was already taken from the call; ZKLOCK_LOST if the
- *         run has begun, but its hold was lost before this call; ZKLOCK_INVALID_ARGUMENT if the call
- *         is of another function; everything that zklock_call_finish returns; and everything that
- *         zklock_once_begin returns.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_call_run(zklock_call *call, zklock_run **run);
-
-/**
- * Gets the hold of a run, for its token (zklock_hold_token), for what tells of its loss, and for
- * guarded writes. It belongs to the run: do not release it or free it. If you release it, the run
- * cannot be recorded as done.
- *
- * @param run the run.
- * @param[out] hold valid until the run is freed.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_run_hold(const zklock_run *run, zklock_hold **hold);
-
-/**
- * Records that the job is done in this period, and releases its lock. The record is only written if
- * the lock is still held. Whatever this returns, except for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the
- * run has ended: its lock is released, or is being released in the background.
- *
- * @param run the run. You must still free it.
+ * @param hold the hold that zklock_once_begin gave. You must still free it.
+ * @param failure NULL if the job is done in this period; otherwise why it failed, for
+ *         zklock_once_last. It is kept in one line of at most 500 characters. When the job runs again
+ *         then depends on its zklock_after_failure.
  * @return ZKLOCK_OK; ZKLOCK_LOST if the hold is lost, in which case the run counts as failed, and
  *         another process may have begun to run the job again; ZKLOCK_NOT_HELD if the run was already
  *         ended; ZKLOCK_CONFLICT if somebody else has written or deleted the record; ZKLOCK_UNREACHABLE
- *         if the servers do not answer, so that it is not known whether it is recorded; ZKLOCK_REFUSED
- *         and ZKLOCK_TIMEOUT as for zklock_release; ZKLOCK_DEADLOCK in a callback.
+ *         if the servers do not answer, so that it is not known whether it is recorded;
+ *         ZKLOCK_INVALID_ARGUMENT if the hold is of no run; ZKLOCK_REFUSED and ZKLOCK_TIMEOUT as for
+ *         zklock_release; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_run_done(zklock_run *run);
+zklock_status zklock_once_end(zklock_hold *hold, const char *failure);
 
 /**
- * Starts to end a run as zklock_run_done does, and returns at once.
+ * Starts to end a run as zklock_once_end does, and returns at once.
  *
- * @param run the run. You must still free it. Keep it until the call has its result: if you free the
- *         run or the call earlier, or cancel the call, the run may count as failed.
+ * @param hold the hold. You must still free it. Keep it until the call has its result: if you free
+ *         the hold or the call earlier, or cancel the call, the run may count as failed.
+ * @param failure as for zklock_once_end.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_run_done_start(zklock_run *run, zklock_call **call);
-
-/**
- * Records that the job has failed, and why, and releases its lock, as zklock_run_done does. When the
- * job runs again depends on the zklock_after_failure of the job.
- *
- * @param run the run. You must still free it.
- * @param why what zklock_once_last shows later. It is kept in one line of at most 500 characters.
- * @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; and everything that zklock_run_done returns.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_run_failed(zklock_run *run, const char *why);
-
-/**
- * Starts to end a run as zklock_run_failed does, and returns at once. See zklock_run_done_start.
- *
- * @param run the run, as for zklock_run_done_start.
- * @param why as for zklock_run_failed.
- * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK. Other statuses come with the result.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_run_failed_start(zklock_run *run, const char *why, zklock_call **call);
-
-/**
- * Frees a run, and its hold as zklock_hold_free does. If it has not been ended, it counts as failed,
- * and its lock is released in the background.
- *
- * @param run may be NULL. A handle that was already freed is ignored.
- */
-void zklock_run_free(zklock_run *run);
+zklock_status zklock_once_end_start(zklock_hold *hold,
+                                    const char *failure,
+                                    zklock_call **call);
 
 /**
  * Reads what is recorded of the last run of a job. It neither waits for a run nor disturbs it.
@@ -3056,9 +2903,8 @@ void zklock_once_free(zklock_once *once);
  * Gets the message of the last call on this thread that failed: what is wrong, and what to do. The
  * wording is meant for people and may change with any version.
  *
- * Every status but ZKLOCK_OK replaces the message, including ZKLOCK_PENDING and ZKLOCK_TIMEOUT. So
- * read the message right after the call that failed, before the next zklock_client_next_event or
- * zklock_call_finish.
+ * ZKLOCK_PENDING and ZKLOCK_DONE are no failures, and leave the message alone. Any other status but
+ * ZKLOCK_OK replaces it.
  *
  * @return the message, or "" if no call on this thread has failed. It is never NULL, and is valid
  *         until the next call on this thread that fails.
