@@ -39,7 +39,7 @@ use crate::zookeeper::ensemble::Pending;
 use attempt::Attempt;
 pub(crate) use held_at::HeldAt;
 use holder_lookup::HolderLookup;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -71,9 +71,9 @@ pub(crate) struct LocalQueue {
 /// The machine, and what its names stand for.
 struct State {
     callers: Callers<Owner>,
-    waiters: HashMap<CallerId, Waiter>,
-    places: HashMap<PlaceId, PlaceRecord>,
-    grants: HashMap<TurnId, Arc<Grant>>,
+    waiters: BTreeMap<CallerId, Waiter>,
+    places: BTreeMap<PlaceId, PlaceRecord>,
+    grants: BTreeMap<TurnId, Arc<Grant>>,
     /// The watch that the last busy try has left. Dropping it removes it.
     busy_watch: Option<Pending<WatchEvent>>,
 }
@@ -146,7 +146,7 @@ struct Effects {
 }
 
 /// What the session knows of a place at this moment.
-fn trust(places: &HashMap<PlaceId, PlaceRecord>, place: PlaceId) -> Trust {
+fn trust(places: &BTreeMap<PlaceId, PlaceRecord>, place: PlaceId) -> Trust {
     let Some(holding) = places.get(&place).and_then(|place| place.holding.as_ref()) else {
         return Trust::Over;
     };
@@ -170,9 +170,9 @@ impl LocalQueue {
     ) -> Arc<Self> {
         let state = Mutex::new(State {
             callers: Callers::new(&claims, passing),
-            waiters: HashMap::new(),
-            places: HashMap::new(),
-            grants: HashMap::new(),
+            waiters: BTreeMap::new(),
+            places: BTreeMap::new(),
+            grants: BTreeMap::new(),
             busy_watch: None,
         });
         let holder_lookup = HolderLookup::default();

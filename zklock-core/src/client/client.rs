@@ -231,7 +231,7 @@ impl Client {
     /// # }
     /// ```
     pub fn session_key(&self) -> Call<SessionKey> {
-        self.call(|client| async move {
+        self.home.call(Wait::Forever, |client| async move {
             let Some(session) = client.fixed().pool().slot().current() else {
                 return Err(Error::new(
                     ErrorKind::Unreachable,
@@ -284,7 +284,9 @@ impl Client {
     /// # }
     /// ```
     pub fn guard(&self, command: Command) -> Call<Guardian> {
-        self.call(|client| async move { Guardian::start(command, client.fixed().pool()).await })
+        self.home.call(Wait::Forever, |client| async move {
+            Guardian::start(command, client.fixed().pool()).await
+        })
     }
 
     /// Returns how the client is connected now; `None` if it has not connected yet, or belongs to another process. It sends
@@ -541,7 +543,7 @@ impl Client {
     /// ```
     pub fn set_limit(&self, path: &str, limit: u32) -> Call<()> {
         let path = path.to_owned();
-        self.call(move |client| async move {
+        self.home.call(Wait::Forever, move |client| async move {
             check_lock_path(&path)?;
             let count = i32::try_from(limit).map_err(|_| {
                 Error::new(
@@ -586,7 +588,7 @@ impl Client {
     /// # }
     /// ```
     pub fn ensemble_id(&self) -> Call<Arc<str>> {
-        self.call(|client| async move {
+        self.home.call(Wait::Forever, |client| async move {
             ask(client.fixed().pool(), ensemble_id::problem, |session| async move {
                 ensemble_id::of(&session).await
             })
@@ -844,7 +846,7 @@ impl Client {
     #[doc(hidden)]
     pub fn children(&self, path: &str) -> Call<Vec<String>> {
         let path = path.to_owned();
-        self.call(move |client| async move {
+        self.home.call(Wait::Forever, move |client| async move {
             check_path(&path)?;
             let directory: &Arc<str> = &path.as_str().into();
             let problem = || format!("the nodes below {path} could not be listed");
@@ -865,13 +867,5 @@ impl Client {
     #[cfg(test)]
     pub(crate) fn pool(&self) -> &crate::session::pool::Pool {
         self.home.made().unwrap().fixed().pool()
-    }
-
-    fn call<R, F>(&self, call: impl FnOnce(ForkSafe<CoreClient>) -> F + Send + 'static) -> Call<R>
-    where
-        R: Send + 'static,
-        F: Future<Output = Result<R, Error>> + Send + 'static,
-    {
-        self.home.call(Wait::Forever, call)
     }
 }

@@ -36,7 +36,7 @@ impl CoreClient {
     /// Returns the queue for what is wanted, which equal locks may share.
     pub(super) fn queue(&self, path: &str, wanted: Wanted, is_shared: bool) -> Arc<LocalQueue> {
         let mut registry = lock_ignoring_poison(&self.registry);
-        if let Some(queue) = registry.queue(&wanted).filter(|_| is_shared) {
+        if let Some(queue) = is_shared.then(|| registry.queue(&wanted)).flatten() {
             return queue;
         }
         let (claims, passing) = wanted.clone();
