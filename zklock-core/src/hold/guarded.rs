@@ -162,7 +162,7 @@ impl Guarded {
     }
 }
 
-/// The result of the writes of a [`Guarded`](crate::Guarded).
+/// The result of the writes of a [`Guarded`].
 ///
 /// # Examples
 ///
