@@ -160,6 +160,8 @@ pub(crate) struct Child {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NodeVersion {
     pub(crate) czxid: i64,
+    /// The transaction that wrote its data.
+    pub(crate) mzxid: i64,
     /// How many times its data has been written.
     pub(crate) version: i32,
 }

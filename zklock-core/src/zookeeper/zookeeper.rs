@@ -312,7 +312,7 @@ impl Ensemble for ZooKeeper {
         let client = self.connection.client.clone();
         Box::pin(async move {
             let found = client.check_stat(&path).await.map_err(|error| read_failure(&path, &error))?;
-            Ok(found.map(|stat| NodeVersion { czxid: stat.czxid, version: stat.version }))
+            Ok(found.map(|stat| NodeVersion { czxid: stat.czxid, mzxid: stat.mzxid, version: stat.version }))
         })
     }
 

@@ -433,7 +433,7 @@ impl Ensemble for FakeEnsemble {
     fn look(&self, path: Arc<str>) -> Pending<Result<Option<NodeVersion>, Failure>> {
         self.answer(Err(Failure::Unknown), move |this| {
             let czxid = lock_ignoring_poison(&this.0.nodes).get(&*path).copied();
-            Ok(czxid.map(|czxid| NodeVersion { czxid, version: 0 }))
+            Ok(czxid.map(|czxid| NodeVersion { czxid, mzxid: czxid, version: 0 }))
         })
     }
 

@@ -308,12 +308,18 @@ impl Node {
         let mut is_sent = false;
         loop {
             let (session, ready) = (self.session.clone(), self.path_of(READY));
-            // The version is asked for first, so that it is not newer than what the survey shows.
+            // The version is asked for first, and must be that which the survey shows: the survey lists first and then reads, and
+            // a newer `ready` may be of a round of which it has not listed all.
             let (opened, nodes) = tokio::join!(session.look(ready.as_str().into()), self.survey());
             let last = match opened.and_then(|opened| Ok((opened, nodes?))) {
                 Ok((opened, nodes)) => {
                     self.others.correct(&seen(&nodes));
-                    opened.filter(|_| barrier::is_last(&seen(&nodes), &self.name))
+                    let is_shown = |ready: &NodeVersion| {
+                        let shown =
+                            |node: &protocol::Node| node.origin.is_some_and(|it| it.czxid == ready.mzxid);
+                        nodes.iter().any(|node| node.name == READY && shown(node))
+                    };
+                    opened.filter(is_shown).filter(|_| barrier::is_last(&seen(&nodes), &self.name))
                 }
                 // The node must go even if the children cannot be read.
                 Err(Failure::Refused(_)) => None,
