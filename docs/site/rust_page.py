@@ -5,13 +5,13 @@ from __future__ import annotations
 import pathlib
 import re
 
-CRATE = "zklock_core"
+CRATE = "zklock"
 
 
 def page(built: pathlib.Path) -> str:
     listed = built / CRATE / "all.html"
     if not listed.exists():
-        return "# Rust\n\nThis copy of the site was built without the Rust documentation. `cargo doc -p zklock-core --open` builds it.\n"
+        return "# Rust\n\nThis copy of the site was built without the Rust documentation. `cargo doc -p zklock --open` builds it.\n"
     made = ["# Rust"]
     # MkDocs does not know the files of rustdoc, so these are no links of Markdown.
     made.append(f'The crate has <a href="rust/{CRATE}/index.html">pages of its own</a>, with a search. They explain:')

@@ -18,7 +18,7 @@ for crate in ("zklock-ffi", "zklock-py", "zklock-cli"):
     assert (described["name"], described["version"]) == (crate, version), described
     parts = {it["name"]: it for it in bill["components"]}
     # The client library, what stands in for crates below it, and the cryptography in C. The wheel has the command, too.
-    wanted = {"zookeeper-client", "zklock-core", "zklock-frames", "async-net", "futures-rustls", "aws-lc-sys"}
+    wanted = {"zookeeper-client", "zklock", "zklock-frames", "async-net", "futures-rustls", "aws-lc-sys"}
     wanted |= {"clap", "zklock-cli"} if crate == "zklock-py" else set()
     missing = wanted - set(parts)
     assert not missing, f"{crate}: without {missing}"

@@ -62,7 +62,7 @@ def in_rust(folder: pathlib.Path, text: str) -> list[str]:
     assert sqlx
     (folder / "src").mkdir()
     (folder / "src/main.rs").write_text(text)
-    core = f'zklock-core = {{ path = "{ROOT}/zklock-core" }}'
+    core = f'zklock = {{ path = "{ROOT}/zklock-core" }}'
     tokio = 'tokio = { version = "1", features = ["macros", "rt-multi-thread"] }'
     package = '[package]\nname = "pay"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n'
     (folder / "Cargo.toml").write_text(package + "\n".join([core, tokio, sqlx[1]]))

@@ -6,8 +6,8 @@ mod tasks;
 
 use cbindgen::{Config, DocumentationLength, DocumentationStyle, Language};
 use std::path::{Path, PathBuf};
-use zklock_core::face::Named;
-use zklock_core::{ClientOptions, LockSpec};
+use zklock::face::Named;
+use zklock::{ClientOptions, LockSpec};
 
 /// The chapters at the top.
 const CHAPTERS: &str = include_str!("chapters.h");

@@ -7,7 +7,7 @@ pub(crate) mod child;
 pub(crate) mod texts;
 
 use std::time::Duration;
-use zklock_core::ClientOptions;
+use zklock::ClientOptions;
 
 pub(crate) const SESSION: Duration = Duration::from_secs(4);
 /// The limit for anything that takes almost no time on an idle machine.

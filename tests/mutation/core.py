@@ -40,7 +40,7 @@ QUICK = {
     "CARGO_PROFILE_SIMULATION_CODEGEN_UNITS": "16",
     "CARGO_PROFILE_SIMULATION_INCREMENTAL": "true",
 }
-TESTS = ("cargo", "test", "--quiet", "--locked", "--package", "zklock-core", "--lib")
+TESTS = ("cargo", "test", "--quiet", "--locked", "--package", "zklock", "--lib")
 
 
 def listed() -> list[Mutant]:
@@ -52,7 +52,7 @@ def listed() -> list[Mutant]:
 def found(mutants: list[Mutant], known: set[Mutant]) -> typing.Iterator[tuple[str, Mutant]]:
     """Yields what finds each. First come those that can be chosen when the program runs; the others are compiled one by one."""
     os.environ.update(QUICK)
-    os.environ["CARGO_PKG_NAME"] = "zklock-core"  # Cargo says it to tests, and one looks.
+    os.environ["CARGO_PKG_NAME"] = "zklock"  # Cargo says it to tests, and one looks.
     controls.plant(planted.Control("none", "", "", ""), COPY)
     chosen = dict(enumerate(mutants))
     units = together(chosen)

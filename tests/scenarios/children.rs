@@ -10,7 +10,7 @@ use ground::wire::Admin;
 use ground::{Ensemble, Server, until};
 use std::collections::VecDeque;
 use std::time::Duration;
-use zklock_core::{Client, Foreign, Lock, LockSpec, Watching};
+use zklock::{Client, Foreign, Lock, LockSpec, Watching};
 
 fn mutex(client: &Client, path: &str, watching: Watching) -> Lock {
     // Otherwise the holder would watch the children, too, to find contenders that cannot see it.

@@ -9,7 +9,7 @@ use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger, shared};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{ErrorKind, LockSpec, LossReason, Watching};
+use zklock::{ErrorKind, LockSpec, LossReason, Watching};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {

@@ -5,9 +5,7 @@ use crate::support::{SOON, client, operator, says, soon};
 use ground::until;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
-use zklock_core::{
-    AfterFailure, Begun, Client, ErrorKind, LossReason, Once, OnceSpec, Record, Run, RunOutcome,
-};
+use zklock::{AfterFailure, Begun, Client, ErrorKind, LossReason, Once, OnceSpec, Record, Run, RunOutcome};
 use zklock_testkit::{Fault, Kind, Server};
 
 const PATH: &str = "/jobs/report";
@@ -355,7 +353,7 @@ async fn servers_of_version_3_4_do() {
 
 #[test]
 fn periods_and_offsets_that_cannot_be_are_refused() {
-    let refused = |spec: Result<OnceSpec, zklock_core::Error>, parts: &[&str]| {
+    let refused = |spec: Result<OnceSpec, zklock::Error>, parts: &[&str]| {
         says(&spec.unwrap_err(), ErrorKind::InvalidInput, parts);
     };
     refused(OnceSpec::new("jobs", DAY), &["jobs", "relative"]);

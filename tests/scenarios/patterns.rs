@@ -5,7 +5,7 @@ use crate::support::strangers::put;
 use crate::support::{SOON, client, named, operator, proxied_client, says, settled, soon};
 use ground::{Action, Kind, Side, Trigger};
 use std::time::Duration;
-use zklock_core::{Client, Dialect, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
+use zklock::{Client, Dialect, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
 
 /// The layouts that users have, each with what others write before the number in the way of a mutex or a writer.
 const LAYOUTS: [(&str, &str); 5] = [
@@ -308,7 +308,7 @@ async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reaso
             &[path, "{name}_lock_{sequence}", "acquire that lock by itself"],
         );
     }
-    fn into(text: &str) -> Result<Dialect, zklock_core::Error> {
+    fn into(text: &str) -> Result<Dialect, zklock::Error> {
         Ok(Dialect::pattern(text)?)
     }
     says(&into("{name}_lock_").unwrap_err(), ErrorKind::InvalidInput, &["{name}_lock_", "has no {sequence}"]);

@@ -11,7 +11,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Instrument, Metadata, Subscriber};
 use tracing_core::span::Current;
-use zklock_core::{ErrorKind, Hold, LossReason};
+use zklock::{ErrorKind, Hold, LossReason};
 
 /// The log of a thread, in order.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl Visit for Text<'_> {
 
 impl Subscriber for Recorder {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target().starts_with("zklock_core") || metadata.target() == module_path!()
+        metadata.target().starts_with("zklock") || metadata.target() == module_path!()
     }
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut told = self.0.lock().unwrap();

@@ -4,7 +4,7 @@ use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
 use crate::support::{SOON, client, operator, says, settled, soon};
 use ground::wire::Mode;
-use zklock_core::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockSpec, LossReason, Role};
+use zklock::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockSpec, LossReason, Role};
 
 /// Whether the foreign node is a stranger to a lock of this dialect and role. Written by hand from the behaviour of the
 /// libraries, so that the table in the code does not check itself.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ground::Dice;
 use tokio::time::{sleep, timeout};
-use zklock_core::{Client, ClientOptions, ErrorKind, Hold, LockSpec};
+use zklock::{Client, ClientOptions, ErrorKind, Hold, LockSpec};
 
 use crate::claims::{Claims, Mode};
 use crate::faults::{self, Faults};
@@ -33,7 +33,7 @@ const KINDS: &[(&str, &str, Mode)] = &[
 /// How many kinds there are.
 pub(crate) const LOCKS: usize = KINDS.len();
 
-fn spec(kind: &str, path: &str) -> Result<LockSpec, zklock_core::Error> {
+fn spec(kind: &str, path: &str) -> Result<LockSpec, zklock::Error> {
     Ok(match kind {
         "lingering" => LockSpec::mutex(path)?.linger(LINGER),
         "passed on" => LockSpec::mutex(path)?.local_turns(3),
@@ -121,7 +121,7 @@ pub(crate) fn is_contender(path: &str) -> bool {
     path.ends_with("/lock") || path.bytes().rev().take_while(u8::is_ascii_digit).count() >= 10
 }
 
-pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock_core::Error> {
+pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock::Error> {
     let options = ClientOptions::new(&hosts(number))?
         .session_timeout(SESSION)
         .identity(&format!("client {number}"))

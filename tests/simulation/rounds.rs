@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ground::Dice;
 use tokio::time::{sleep, timeout};
-use zklock_core::{Client, ErrorKind, LossReason, Member};
+use zklock::{Client, ErrorKind, LossReason, Member};
 
 use crate::actors::{PATIENCE, Stage};
 use crate::plan::{SESSION, millis};
@@ -76,7 +76,7 @@ pub(crate) async fn act(stage: Rc<Stage>, client: Client, name: String, mut dice
 }
 
 /// Stays within for a time, and leaves.
-async fn keep(stage: &Stage, member: Member, name: &str, dice: &mut Dice) -> Result<(), zklock_core::Error> {
+async fn keep(stage: &Stage, member: Member, name: &str, dice: &mut Dice) -> Result<(), zklock::Error> {
     let own = member.node().rsplit('/').next().unwrap_or_default().to_owned();
     if !stage.rounds.borrow().opened.contains_key(&own) {
         stage.trouble(&format!("{name}: {own} is within before the barrier was opened"));
@@ -98,7 +98,7 @@ async fn keep(stage: &Stage, member: Member, name: &str, dice: &mut Dice) -> Res
             }
         },
     };
-    match left.as_ref().map_err(zklock_core::Error::kind) {
+    match left.as_ref().map_err(zklock::Error::kind) {
         Ok(()) => {
             let still = stage.rounds.borrow().company(&own);
             if let Some(other) = company.iter().find(|other| still.contains(other)) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ground::Dice;
 use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio::time::{sleep, timeout};
-use zklock_core::Client;
+use zklock::Client;
 
 use crate::actors::{Stage, act, is_of_lock, options};
 use crate::claims::Claims;

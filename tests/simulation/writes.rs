@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use zklock_core::{ErrorKind, Hold};
+use zklock::{ErrorKind, Hold};
 
 /// The node that is written.
 pub(crate) const STATE: &str = "/state";

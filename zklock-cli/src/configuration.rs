@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use zklock_core::ClientOptions;
-use zklock_core::face::{Value, unknown};
+use zklock::ClientOptions;
+use zklock::face::{Value, unknown};
 
 use crate::connect::{Source, check, options};
 use crate::failure::Failure;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use zklock_core::face::{Named, Value, times};
-use zklock_core::{Client, ClientOptions, ErrorKind};
+use zklock::face::{Named, Value, times};
+use zklock::{Client, ClientOptions, ErrorKind};
 
 use crate::duration;
 use crate::failure::Failure;
@@ -111,7 +111,7 @@ fn argument(option: &'static Named<ClientOptions>) -> Arg {
 }
 
 /// Checks a value, as far as no file has to be read for that.
-pub(crate) fn check(option: &Named<ClientOptions>, text: &str) -> Result<(), zklock_core::Error> {
+pub(crate) fn check(option: &Named<ClientOptions>, text: &str) -> Result<(), zklock::Error> {
     if option.value == Value::File {
         return Ok(());
     }
@@ -243,7 +243,7 @@ impl Connection {
 }
 
 /// Makes a failure of the library's error, and says what may help.
-pub(crate) fn not_connected(error: &zklock_core::Error) -> Failure {
+pub(crate) fn not_connected(error: &zklock::Error) -> Failure {
     let doctor = "`zklock doctor` asks each server by itself";
     let help = options_for(error).or((error.kind() == ErrorKind::Unreachable).then_some(doctor));
     let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
@@ -251,7 +251,7 @@ pub(crate) fn not_connected(error: &zklock_core::Error) -> Failure {
 }
 
 /// Returns the options that have to do with the reason why no session was opened.
-pub(crate) fn options_for(error: &zklock_core::Error) -> Option<&'static str> {
+pub(crate) fn options_for(error: &zklock::Error) -> Option<&'static str> {
     let text = error.to_string();
     if error.kind() == ErrorKind::Refused {
         Some("the login comes from ZKLOCK_SASL or --sasl-file, ZKLOCK_AUTH or --auth-file")

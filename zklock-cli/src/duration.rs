@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(crate) use zklock_core::face::parse_duration as parse;
+pub(crate) use zklock::face::parse_duration as parse;
 
 /// Writes a duration in few characters: `3d 4h`, `12m 5s`, `4.2s`, `830ms`.
 pub(crate) fn short(duration: Duration) -> String {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use zklock_core::{Error, ErrorKind};
+use zklock::{Error, ErrorKind};
 
 use crate::exit::Exit;
 

@@ -1,7 +1,7 @@
 //! What a release costs where every waiter watches the list of children, and where each watches the one node that
 //! matters: how many notifications the server sends, and how long it takes until the next holds.
 //!
-//!     cargo run --release -p zklock-core --example herd -- --connect 127.0.0.1:2181
+//!     cargo run --release -p zklock --example herd -- --connect 127.0.0.1:2181
 //!
 //! Every waiter has a session of its own, so a server must take that many from one address (`maxClientCnxns=0`).
 //! Notifications are counted where they cannot be missed: each session goes through a relay in this process, which
@@ -17,7 +17,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use zklock_core::{Client, ClientOptions, Hold, Lock, LockSpec, Watching};
+use zklock::{Client, ClientOptions, Hold, Lock, LockSpec, Watching};
 
 const USAGE: &str = "\
 usage: herd --connect HOSTS [--waiters N,N,...] [--releases N] [--plot FILE]

@@ -2,9 +2,9 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use zklock_core::{Client, ClientOptions};
+//! use zklock::{Client, ClientOptions};
 //!
-//! # async fn example() -> Result<(), zklock_core::Error> {
+//! # async fn example() -> Result<(), zklock::Error> {
 //! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?).await?;
 //! let lock = client.mutex("/locks/report")?;
 //!
@@ -15,7 +15,7 @@
 //! hold.release().await?;
 //! # Ok(())
 //! # }
-//! # async fn write_the_report(_: zklock_core::Token) {}
+//! # async fn write_the_report(_: zklock::Token) {}
 //! ```
 //!
 //! # Tasks and threads
@@ -23,9 +23,9 @@
 //! What waits gives a [`Call`]. A task awaits it; a thread waits for it, and an event loop [detaches](Call::detach) it:
 //!
 //! ```no_run
-//! use zklock_core::{Client, ClientOptions};
+//! use zklock::{Client, ClientOptions};
 //!
-//! # fn main() -> Result<(), zklock_core::Error> {
+//! # fn main() -> Result<(), zklock::Error> {
 //! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?).wait()?;
 //! let hold = client.mutex("/locks/report")?.acquire().wait()?;
 //! println!("held with token {}", hold.token());

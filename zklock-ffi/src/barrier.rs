@@ -11,7 +11,7 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
-use zklock_core::Call;
+use zklock::Call;
 
 /// A barrier at a path: while its node exists, zklock_barrier_wait waits. The node does not belong
 /// to a client, and outlives the process that set it.
@@ -21,7 +21,7 @@ pub struct zklock_barrier {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct Barrier(zklock_core::Barrier, Arc<Events>);
+pub(crate) struct Barrier(zklock::Barrier, Arc<Events>);
 
 handle!(
     Barrier: zklock_barrier,

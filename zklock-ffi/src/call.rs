@@ -7,7 +7,7 @@ use std::any::Any;
 use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use zklock_core::face::log_panics;
+use zklock::face::log_panics;
 
 // Nothing before or after `uncancelled` may have a destructor: see its comment.
 

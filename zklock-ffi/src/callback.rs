@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use zklock_core::face::call_later;
+use zklock::face::call_later;
 
 /// Whether the function may still be called, and whether it is running.
 pub(crate) struct CallbackGate {

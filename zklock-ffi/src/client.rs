@@ -11,9 +11,9 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
 use std::sync::Arc;
-use zklock_core::Call;
-use zklock_core::Wait;
-use zklock_core::face::guardian_command;
+use zklock::Call;
+use zklock::Wait;
+use zklock::face::guardian_command;
 
 /// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -22,10 +22,10 @@ pub struct zklock_client {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct Client(zklock_core::Client, Arc<Events>);
+pub(crate) struct Client(zklock::Client, Arc<Events>);
 
 impl Client {
-    pub(crate) fn inner(&self) -> &zklock_core::Client {
+    pub(crate) fn inner(&self) -> &zklock::Client {
         &self.0
     }
 
@@ -35,17 +35,17 @@ impl Client {
     }
 
     /// Makes a client that has not connected yet.
-    fn of(hosts: *const c_char, options: *const zklock_options) -> Result<zklock_core::Client, Failure> {
+    fn of(hosts: *const c_char, options: *const zklock_options) -> Result<zklock::Client, Failure> {
         let hosts = optional_text("hosts", hosts)?;
         mark_process();
-        Ok(zklock_core::Client::lazy(Options::of(options, hosts)?))
+        Ok(zklock::Client::lazy(Options::of(options, hosts)?))
     }
 
-    fn keep(inner: zklock_core::Client) -> *mut zklock_client {
+    fn keep(inner: zklock::Client) -> *mut zklock_client {
         Self::table().put(Self(inner, Events::new()))
     }
 
-    fn connecting(&self, timeout: i64) -> Result<Call<zklock_core::Client>, Failure> {
+    fn connecting(&self, timeout: i64) -> Result<Call<zklock::Client>, Failure> {
         Ok(self.0.connect_within(patience(timeout)?))
     }
 }

@@ -11,8 +11,8 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
-use zklock_core::Call;
-use zklock_core::{QueuedContender, Role};
+use zklock::Call;
+use zklock::{QueuedContender, Role};
 
 c_enum! {
     /// What a contender wants.

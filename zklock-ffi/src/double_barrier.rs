@@ -26,10 +26,10 @@ pub struct zklock_member {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct DoubleBarrier(zklock_core::DoubleBarrier, Arc<Events>);
+pub(crate) struct DoubleBarrier(zklock::DoubleBarrier, Arc<Events>);
 
 pub(crate) struct Member {
-    inner: zklock_core::Member,
+    inner: zklock::Member,
     node: CString,
     events: Arc<Events>,
 }
@@ -44,7 +44,7 @@ handle!(
 handle!(Member: zklock_member, 10);
 
 impl Member {
-    fn keep(inner: zklock_core::Member, events: &Arc<Events>) -> *mut zklock_member {
+    fn keep(inner: zklock::Member, events: &Arc<Events>) -> *mut zklock_member {
         let (node, events) = (c_string(inner.node()), events.clone());
         Self::table().put(Self { inner, node, events })
     }

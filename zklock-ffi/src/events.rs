@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use zklock_core::ConnectionState;
-use zklock_core::Watch;
-use zklock_core::face::OfProcess;
+use zklock::ConnectionState;
+use zklock::Watch;
+use zklock::face::OfProcess;
 
 c_enum! {
     /// What has happened. Later versions may add kinds: ignore any that you do not know.
@@ -96,7 +96,7 @@ impl Events {
     }
 
     /// Queues what happens from now on, unless it already does.
-    pub(crate) fn want(self: &Arc<Self>, client: &zklock_core::Client) -> Result<(), Failure> {
+    pub(crate) fn want(self: &Arc<Self>, client: &zklock::Client) -> Result<(), Failure> {
         let here = self.here();
         {
             let mut queue = here.queue();

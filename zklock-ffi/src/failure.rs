@@ -3,7 +3,7 @@
 use crate::status::zklock_status::{self, ZKLOCK_DONE, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_PENDING};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_char;
-use zklock_core::Error;
+use zklock::Error;
 
 /// Why a call failed.
 #[derive(Clone, Debug)]

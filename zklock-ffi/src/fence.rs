@@ -9,7 +9,7 @@ use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
-use zklock_core::fence::{self, Database, Stamp};
+use zklock::fence::{self, Database, Stamp};
 
 c_enum! {
     /// The databases for which zklock_fence_sql has statements.

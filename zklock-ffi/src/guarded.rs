@@ -10,8 +10,8 @@ use crate::raw::{array, out, outs, text};
 use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
-use zklock_core::Call;
-use zklock_core::{Committed, Guarded};
+use zklock::Call;
+use zklock::{Committed, Guarded};
 
 c_enum! {
     /// What a guarded write does.

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::status::zklock_status::{ZKLOCK_FORKED, ZKLOCK_INVALID_HANDLE};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
-use zklock_core::face::{OfProcess, Process};
+use zklock::face::{OfProcess, Process};
 
 const _: () = assert!(usize::BITS == 64, "a handle is a number of 64 bits");
 

@@ -15,9 +15,9 @@ use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use zklock_core::face::call_later;
-use zklock_core::{Call, Watch};
-use zklock_core::{HoldState, LossReason, Owner, RunEntry};
+use zklock::face::call_later;
+use zklock::{Call, Watch};
+use zklock::{HoldState, LossReason, Owner, RunEntry};
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -52,7 +52,7 @@ pub type zklock_loss_callback =
     Option<unsafe extern "C" fn(hold: *mut zklock_hold, reason: zklock_reason, context: *mut c_void)>;
 
 pub(crate) struct Held {
-    inner: zklock_core::Hold,
+    inner: zklock::Hold,
     /// Made when it is first asked for.
     path: OnceLock<CString>,
     node: OnceLock<CString>,
@@ -89,7 +89,7 @@ impl Safe for zklock_state {
 impl Held {
     /// Watches for a loss from now on, if events are wanted.
     pub(crate) fn keep(
-        inner: zklock_core::Hold,
+        inner: zklock::Hold,
         run: Option<Box<RunEntry>>,
         events: &Arc<Events>,
         context: Context,
@@ -131,7 +131,7 @@ impl Held {
         self.run.as_deref().ok_or_else(none)
     }
 
-    pub(crate) fn inner(&self) -> &zklock_core::Hold {
+    pub(crate) fn inner(&self) -> &zklock::Hold {
         &self.inner
     }
 

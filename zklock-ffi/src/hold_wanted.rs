@@ -7,7 +7,7 @@ use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::status::zklock_status;
 use std::ffi::c_int;
-use zklock_core::HoldState;
+use zklock::HoldState;
 
 export! {
     /// Says whether others are known to be waiting for what this hold has, in any process and with any
@@ -54,7 +54,7 @@ export! {
 }
 
 /// Returns why nobody wants a hold any more.
-fn ended(hold: &zklock_core::Hold) -> Failure {
+fn ended(hold: &zklock::Hold) -> Failure {
     match hold.state() {
         HoldState::Lost(why) => {
             let message =

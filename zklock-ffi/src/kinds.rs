@@ -9,7 +9,7 @@ use crate::lock_options::{LockOptions, zklock_lock_options};
 use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
-use zklock_core::{Error, LockSpec};
+use zklock::{Error, LockSpec};
 
 export! {
     /// Creates the mutex at a path: one holder at a time, in order of arrival. As with every kind of
@@ -213,7 +213,7 @@ export! {
         options: *const zklock_lock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
-        of_several(client, locks, count, options, lock, zklock_core::Client::all_of)?;
+        of_several(client, locks, count, options, lock, zklock::Client::all_of)?;
     }
 
     /// Creates a choice of several locks. Acquiring it gives a hold of whichever lock is free first,
@@ -242,7 +242,7 @@ export! {
         options: *const zklock_lock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
-        of_several(client, locks, count, options, lock, zklock_core::Client::any_of)?;
+        of_several(client, locks, count, options, lock, zklock::Client::any_of)?;
     }
 }
 fn of_several(
@@ -251,7 +251,7 @@ fn of_several(
     count: usize,
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
-    spec: impl FnOnce(&zklock_core::Client, &[zklock_core::Lock]) -> Result<LockSpec, Error>,
+    spec: impl FnOnce(&zklock::Client, &[zklock::Lock]) -> Result<LockSpec, Error>,
 ) -> Result<(), Failure> {
     let lock = out("lock", lock)?;
     let locks = array("locks", locks, count)?;

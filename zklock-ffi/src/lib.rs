@@ -1,4 +1,4 @@
-//! `libzklock`: the C face of [`zklock_core`].
+//! `libzklock`: the C face of [`zklock`].
 //!
 //! Its documentation is `include/zklock.h`, which is generated from the comments here.
 

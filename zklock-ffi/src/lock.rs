@@ -11,8 +11,8 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
-use zklock_core::Call;
-use zklock_core::Owner;
+use zklock::Call;
+use zklock::Owner;
 
 /// A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -22,7 +22,7 @@ pub struct zklock_lock {
 }
 
 pub(crate) struct Lock {
-    inner: zklock_core::Lock,
+    inner: zklock::Lock,
     path: CString,
     events: Arc<Events>,
 }
@@ -38,7 +38,7 @@ handle!(
 );
 
 impl Lock {
-    pub(crate) fn inner(&self) -> &zklock_core::Lock {
+    pub(crate) fn inner(&self) -> &zklock::Lock {
         &self.inner
     }
 
@@ -47,11 +47,11 @@ impl Lock {
         &self.events
     }
 
-    fn acquiring(&self, owner: Owner, timeout: i64) -> Result<Call<zklock_core::Hold>, Failure> {
+    fn acquiring(&self, owner: Owner, timeout: i64) -> Result<Call<zklock::Hold>, Failure> {
         Ok(self.inner.acquire_as(owner, patience(timeout)?))
     }
 
-    pub(crate) fn keep(inner: zklock_core::Lock, events: &Arc<Events>) -> *mut zklock_lock {
+    pub(crate) fn keep(inner: zklock::Lock, events: &Arc<Events>) -> *mut zklock_lock {
         let (path, events) = (c_string(inner.path()), events.clone());
         Self::table().put(Self { inner, path, events })
     }

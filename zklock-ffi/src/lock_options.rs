@@ -7,7 +7,7 @@ use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
-use zklock_core::LockSpec;
+use zklock::LockSpec;
 
 /// How a lock behaves. The defaults suit most programs.
 #[allow(non_camel_case_types, reason = "the name in C")]

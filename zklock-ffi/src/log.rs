@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
-use zklock_core::face::{OfProcess, TakeLine, call_later, log_to};
+use zklock::face::{OfProcess, TakeLine, call_later, log_to};
 
 c_enum! {
     /// How much to log. Each level includes those above it in this list.

@@ -2,7 +2,7 @@
 
 use crate::c_enum::c_enum;
 use crate::call::Safe;
-use zklock_core::LossReason;
+use zklock::LossReason;
 
 c_enum! {
     /// Why a hold was lost.

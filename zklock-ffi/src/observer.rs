@@ -11,8 +11,8 @@ use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use zklock_core::Started;
-use zklock_core::{Error, ErrorKind, QueuedContender};
+use zklock::Started;
+use zklock::{Error, ErrorKind, QueuedContender};
 
 /// Reports who holds a lock, without taking part in it.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -22,7 +22,7 @@ pub struct zklock_observer {
 }
 
 pub(crate) struct Observer {
-    inner: zklock_core::Observer,
+    inner: zklock::Observer,
     events: Arc<Events>,
     watching: Mutex<Watching>,
 }

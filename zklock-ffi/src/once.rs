@@ -14,8 +14,8 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status::{self, ZKLOCK_DONE};
 use std::ffi::c_char;
 use std::sync::Arc;
-use zklock_core::Call;
-use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, RunOutcome};
+use zklock::Call;
+use zklock::{AfterFailure, Begun, OnceSpec, Owner, RunOutcome};
 
 /// A job at a path, which runs once in each period, on one of many hosts. It is a mutex, and the record
 /// of the last run.
@@ -36,7 +36,7 @@ c_enum! {
     }
 }
 
-pub(crate) struct Once(zklock_core::Once, Arc<Events>);
+pub(crate) struct Once(zklock::Once, Arc<Events>);
 
 handle!(
     Once: zklock_once,
@@ -47,7 +47,7 @@ handle!(
 );
 
 impl Once {
-    fn beginning(&self, owner: Owner, timeout: i64) -> Result<Call<Begun<zklock_core::Run>>, Failure> {
+    fn beginning(&self, owner: Owner, timeout: i64) -> Result<Call<Begun<zklock::Run>>, Failure> {
         Ok(self.0.begin_as(owner, patience(timeout)?))
     }
 }
@@ -141,7 +141,7 @@ export! {
         let once = Once::table().find(once)?;
         let answer = |begun| match begun {
             Begun::Run(run) => {
-                let (granted, entry) = zklock_core::Run::into_parts(run);
+                let (granted, entry) = zklock::Run::into_parts(run);
                 Answer::Hold(granted, Some(Box::new(entry)))
             }
             Begun::Done(_) => Answer::Status(over()),

@@ -7,8 +7,8 @@ use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
-use zklock_core::ClientOptions;
-use zklock_core::face::hosts_from_env;
+use zklock::ClientOptions;
+use zklock::face::hosts_from_env;
 
 /// How a client connects. The defaults suit most programs.
 #[allow(non_camel_case_types, reason = "the name in C")]

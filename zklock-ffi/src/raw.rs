@@ -13,7 +13,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use zklock_core::face::mark_processes;
+use zklock::face::mark_processes;
 
 /// Returns a string from the caller.
 pub(crate) fn text<'a>(what: &str, pointer: *const c_char) -> Result<&'a str, Failure> {

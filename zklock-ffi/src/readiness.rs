@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zklock_core::face::{Opened, above_streams, check_descriptors};
+use zklock::face::{Opened, above_streams, check_descriptors};
 
 /// Whether something is ready, with a descriptor that is readable then. The descriptor is created
 /// when it is first asked for, because a process has few descriptors and may have thousands of

@@ -9,8 +9,8 @@ use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HELD, ZKLOCK_PENDING};
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use zklock_core::Call;
-use zklock_core::{Error, QueuedContender, RunEntry};
+use zklock::Call;
+use zklock::{Error, QueuedContender, RunEntry};
 
 /// A call that runs in the background, for event loops. Every function with _start in its name
 /// starts one.
@@ -26,8 +26,8 @@ pub(crate) enum Answer {
     Number(i64),
     Versions(Vec<i32>),
     Contenders(Vec<QueuedContender>),
-    Hold(zklock_core::Hold, Option<Box<RunEntry>>),
-    Member(zklock_core::Member),
+    Hold(zklock::Hold, Option<Box<RunEntry>>),
+    Member(zklock::Member),
     /// The call worked, and its result is a status.
     Status(Failure),
     /// The result was an object of this name, and the caller has taken it.
@@ -49,7 +49,7 @@ trait Running: Send + Sync {
     fn cancel(&self);
 }
 
-struct Answered<T, A>(zklock_core::Started<T>, A);
+struct Answered<T, A>(zklock::Started<T>, A);
 
 impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     fn fetch(&self) -> Option<Result<Answer, Error>> {

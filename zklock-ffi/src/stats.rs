@@ -11,7 +11,7 @@ use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
-use zklock_core::{AcquireOutcome, LockStats, LossReason, check_figures, prometheus_text};
+use zklock::{AcquireOutcome, LockStats, LossReason, check_figures, prometheus_text};
 
 /// The counters of a client: its work so far, and the nodes that it still has to clean up.
 /// zklock_client_stats fills all members. The struct never grows.
@@ -175,7 +175,7 @@ fn by_reason(count: impl Fn(LossReason) -> u64) -> [u64; 16] {
     losses_by
 }
 
-fn counted(client: &zklock_core::Client) -> zklock_stats {
+fn counted(client: &zklock::Client) -> zklock_stats {
     let stats = client.stats();
     zklock_stats {
         sessions: stats.sessions,
@@ -305,7 +305,7 @@ export! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zklock_core::Stats;
+    use zklock::Stats;
 
     #[test]
     fn every_reason_has_its_place() {

@@ -1,7 +1,7 @@
 //! The statuses that calls return.
 
 use crate::c_enum::c_enum;
-use zklock_core::ErrorKind;
+use zklock::ErrorKind;
 
 c_enum! {
     /// The status that a call returns. Numbers are never reused.

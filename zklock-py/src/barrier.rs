@@ -11,12 +11,12 @@ use crate::verb::{Convert, Verb, boolean};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Error, ErrorKind};
+use zklock::{Error, ErrorKind};
 
 /// The common part.
 pub(crate) struct BarrierInner {
     client: Arc<ClientInner>,
-    core: zklock_core::Barrier,
+    core: zklock::Barrier,
 }
 
 impl Inner for BarrierInner {
@@ -39,10 +39,7 @@ impl BarrierInner {
     }
 
     /// A call that gives yes or no.
-    fn asking(
-        &self,
-        call: zklock_core::Call<bool>,
-    ) -> Verb<zklock_core::Call<bool>, impl Convert<bool> + use<>> {
+    fn asking(&self, call: zklock::Call<bool>) -> Verb<zklock::Call<bool>, impl Convert<bool> + use<>> {
         Verb::new(call, boolean).of_client(&self.client)
     }
 

@@ -21,8 +21,8 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::face::hosts_from_env;
-use zklock_core::{Error, ErrorKind, Guardian, Wait};
+use zklock::face::hosts_from_env;
+use zklock::{Error, ErrorKind, Guardian, Wait};
 
 /// A logical connection to an ensemble. ``hosts`` is ``host:port,host:port``, optionally with a ``/chroot`` at the end.
 /// It may also be a list of hosts, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``. By
@@ -90,7 +90,7 @@ impl BaseClient {
         &self,
         timeout: Option<Duration>,
         convert: F,
-    ) -> Verb<impl Call<Answer = zklock_core::Client> + use<F>, F> {
+    ) -> Verb<impl Call<Answer = zklock::Client> + use<F>, F> {
         let core = self.inner.core.clone();
         let connect = Timed::new(move || core.connect_within(Wait::at_most(timeout)));
         Verb::new(connect, convert).of_client(&self.inner)
@@ -100,7 +100,7 @@ impl BaseClient {
         &self,
         py: Python<'_>,
         command: Option<PathBuf>,
-    ) -> Verb<zklock_core::Call<Guardian>, impl Convert<Guardian> + use<>> {
+    ) -> Verb<zklock::Call<Guardian>, impl Convert<Guardian> + use<>> {
         let guard = self.inner.core.guard(guardian::command(py, command));
         let keep =
             |py: Python<'_>, started: Result<Guardian, Error>| nothing(py, started.map(Guardian::keep));
@@ -112,17 +112,17 @@ impl BaseClient {
         py: Python<'_>,
         path: &str,
         limit: i64,
-    ) -> PyResult<Verb<zklock_core::Call<()>, impl Convert<()> + use<>>> {
+    ) -> PyResult<Verb<zklock::Call<()>, impl Convert<()> + use<>>> {
         let set = self.inner.core.set_limit(path, number::count(py, "limit", limit)?);
         Ok(Verb::new(set, nothing).of_client(&self.inner))
     }
 
-    fn identifying(&self) -> Verb<zklock_core::Call<Arc<str>>, impl Convert<Arc<str>> + use<>> {
+    fn identifying(&self) -> Verb<zklock::Call<Arc<str>>, impl Convert<Arc<str>> + use<>> {
         let id = or_raise(|py, id: Arc<str>| id.into_py_any(py));
         Verb::new(self.inner.core.ensemble_id(), id).of_client(&self.inner)
     }
 
-    fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<zklock_core::Call<()>, F> {
+    fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<zklock::Call<()>, F> {
         self.inner.prepare_to_close(py);
         Verb::new(self.inner.core.close(), convert).begins_first()
     }

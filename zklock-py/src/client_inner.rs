@@ -9,8 +9,8 @@ use crate::holds::Holds;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use zklock_core::ClientOptions;
-use zklock_core::{Client, Started};
+use zklock::ClientOptions;
+use zklock::{Client, Started};
 
 /// A client, which may not have connected yet.
 pub(crate) struct ClientInner {

@@ -18,12 +18,12 @@ use crate::verb::{Convert, Verb, nothing, or_raise};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use zklock_core::Owner;
+use zklock::Owner;
 
 /// A double barrier at a path, and the members inside.
 pub(crate) struct DoubleBarrierInner {
     client: Arc<ClientInner>,
-    core: zklock_core::DoubleBarrier,
+    core: zklock::DoubleBarrier,
     timeout: Option<Duration>,
     /// The members of blocks, and their owners.
     inside: Inside<Arc<MemberInner>>,
@@ -38,7 +38,7 @@ pub(crate) struct MemberInner {
     /// The collector's view of the client's callbacks, since a member keeps the client.
     anchored: Arc<AnchoredCallbacks>,
     /// `None` once it was given up.
-    member: Mutex<Option<Arc<zklock_core::Member>>>,
+    member: Mutex<Option<Arc<zklock::Member>>>,
 }
 
 impl DoubleBarrierInner {
@@ -60,8 +60,8 @@ impl DoubleBarrierInner {
         self: &Arc<Self>,
         timeout: Option<Duration>,
     ) -> Verb<
-        impl Call<Answer = zklock_core::Member> + use<>,
-        impl Convert<zklock_core::Member, Arc<MemberInner>> + use<>,
+        impl Call<Answer = zklock::Member> + use<>,
+        impl Convert<zklock::Member, Arc<MemberInner>> + use<>,
     > {
         let (core, client, usual) = (self.core.clone(), self.client.clone(), self.timeout);
         let member = or_raise(move |_, member| Ok(MemberInner::of(member, &client, usual)));
@@ -148,13 +148,13 @@ impl Inner for MemberInner {
 }
 
 impl MemberInner {
-    fn of(member: zklock_core::Member, client: &ClientInner, timeout: Option<Duration>) -> Arc<Self> {
+    fn of(member: zklock::Member, client: &ClientInner, timeout: Option<Duration>) -> Arc<Self> {
         let (path, node) = (member.path().to_owned(), member.node().to_owned());
         let anchored = client.callbacks.anchored.clone();
         Arc::new(Self { timeout, path, node, anchored, member: Mutex::new(Some(Arc::new(member))) })
     }
 
-    fn member(&self, py: Python<'_>) -> PyResult<Arc<zklock_core::Member>> {
+    fn member(&self, py: Python<'_>) -> PyResult<Arc<zklock::Member>> {
         let member = lock_ignoring_poison(&self.member).clone();
         member
             .ok_or_else(|| not_held(py, format!("this member of the barrier {} has already left", self.path)))
@@ -166,7 +166,7 @@ impl MemberInner {
         py: Python<'_>,
         timeout: Option<Duration>,
         convert: F,
-    ) -> PyResult<Verb<zklock_core::Call<()>, F>> {
+    ) -> PyResult<Verb<zklock::Call<()>, F>> {
         let leaving = self.member(py)?.leave_within(timeout);
         Ok(Verb::new(leaving, convert).begins_first().of_anchored(&self.anchored))
     }

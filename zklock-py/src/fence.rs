@@ -1,7 +1,7 @@
 //! The statements of a fence in a database, which the module `zklock.fence` uses.
 
 use pyo3::prelude::*;
-use zklock_core::fence::Database;
+use zklock::fence::Database;
 
 /// Returns the statements that create the table, raise a row, and read it; `None` for an unknown dialect.
 #[pyfunction]

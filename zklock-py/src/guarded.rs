@@ -15,8 +15,8 @@ use pyo3::types::{PyByteArray, PyBytes};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use zklock_core::Call;
-use zklock_core::Committed;
+use zklock::Call;
+use zklock::Committed;
 
 #[derive(Clone)]
 enum Write {
@@ -181,7 +181,7 @@ fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Err(PyTypeError::new_err(message))
 }
 
-fn fill(guarded: zklock_core::Guarded, writes: &[Write]) -> zklock_core::Guarded {
+fn fill(guarded: zklock::Guarded, writes: &[Write]) -> zklock::Guarded {
     writes.iter().fold(guarded, |guarded, write| match write {
         Write::Create { path, data } => guarded.create(path, data),
         Write::SetData { path, data, version } => guarded.set_data(path, data, *version),

@@ -4,8 +4,8 @@ use crate::calls::anchor::AnchoredCallbacks;
 use crate::calls::hold_callbacks::HoldCallbacks;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock, Weak};
-use zklock_core::Hold;
-use zklock_core::{HoldState, Owner};
+use zklock::Hold;
+use zklock::{HoldState, Owner};
 
 /// A hold, and what Python needs to know about it.
 pub(crate) struct Held {

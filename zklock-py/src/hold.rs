@@ -24,8 +24,8 @@ use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::Call;
-use zklock_core::{Error, ErrorKind, HoldState, LossReason, NodeData, Owner};
+use zklock::Call;
+use zklock::{Error, ErrorKind, HoldState, LossReason, NodeData, Owner};
 
 /// The methods that a `Hold` and an `AsyncHold` share.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]

@@ -19,7 +19,7 @@ use pyo3::types::{PyDict, PyMapping};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Dialect, Error, Foreign, LockSpec};
+use zklock::{Dialect, Error, Foreign, LockSpec};
 
 /// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
 /// ``Lock``, and an ``AsyncClient`` makes an ``AsyncLock``.
@@ -532,7 +532,7 @@ fn describe(inner: &ClientInner, class: &str) -> String {
 pub(crate) fn prometheus_text(clients: &Bound<'_, PyMapping>) -> PyResult<String> {
     let clients: Vec<(String, PyRef<'_, BaseClient>)> = clients.items()?.extract()?;
     let stats = clients.iter().map(|(name, client)| (name.as_str(), client.inner.core.stats()));
-    Ok(zklock_core::prometheus_text(&stats.collect()))
+    Ok(zklock::prometheus_text(&stats.collect()))
 }
 
 /// The options of each kind, as their signatures name them for Python.
@@ -574,7 +574,7 @@ impl<'py> Keyword<'_, 'py> {
 }
 
 /// Returns the locks that were given, blocking or asyncio.
-fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::Lock>> {
+fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock::Lock>> {
     locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().inner.core.clone())).collect()
 }
 

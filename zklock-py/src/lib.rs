@@ -89,7 +89,7 @@ mod _zklock {
     fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         crate::guest::exit::refuse_subinterpreter(module.py())?;
-        zklock_core::face::log_panics();
+        zklock::face::log_panics();
         // Load them now, so that raising an error later runs no Python code.
         crate::guest::error::prepare(module.py())?;
         crate::guest::value::prepare(module.py())?;

@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Error, ErrorKind, LockSpec, Owner, QueuedContender, Wait};
+use zklock::{Error, ErrorKind, LockSpec, Owner, QueuedContender, Wait};
 
 /// The methods that a `Lock` and an `AsyncLock` share.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
@@ -120,7 +120,7 @@ pub(crate) struct LockInner {
     cancels: bool,
     /// Whether it can be acquired without waiting: again by its owner, or on a node that the client has kept.
     may_be_at_once: bool,
-    pub(crate) core: zklock_core::Lock,
+    pub(crate) core: zklock::Lock,
 }
 
 impl LockInner {
@@ -154,7 +154,7 @@ impl LockInner {
         let owner = owner::of_caller(py)?;
         // One deadline for everything. Connecting may take a part of it.
         let wait = Wait::from(timeout);
-        let granted = |py: Python<'_>, granted: Result<zklock_core::Hold, Error>| match granted {
+        let granted = |py: Python<'_>, granted: Result<zklock::Hold, Error>| match granted {
             Err(error) if error.kind() != ErrorKind::Timeout => Err(raised(py, &error)),
             granted => Ok(granted),
         };
@@ -201,11 +201,11 @@ impl LockInner {
         Ok(self.acquire(acquire, deliver).coroutine(what))
     }
 
-    fn acquire<C: Call<Answer = zklock_core::Hold>, F>(&self, call: C, convert: F) -> Verb<C, F> {
+    fn acquire<C: Call<Answer = zklock::Hold>, F>(&self, call: C, convert: F) -> Verb<C, F> {
         Verb::new(call, convert).of_client(&self.client).maybe_at_once(self.may_be_at_once)
     }
 
-    fn granted(&self, hold: zklock_core::Hold, owner: Owner) -> Arc<Held> {
+    fn granted(&self, hold: zklock::Hold, owner: Owner) -> Arc<Held> {
         Held::new(hold, owner, self.is_reentrant, &self.client.callbacks.anchored)
     }
 
@@ -213,7 +213,7 @@ impl LockInner {
     fn deliver(
         &self,
         py: Python<'_>,
-        granted: Result<zklock_core::Hold, Error>,
+        granted: Result<zklock::Hold, Error>,
         owner: Owner,
         answer: Answer,
     ) -> PyResult<Py<PyAny>> {
@@ -291,11 +291,7 @@ impl LockInner {
     }
 
     /// Asks the servers.
-    fn ask<T: Send + 'static, C>(
-        &self,
-        ask: zklock_core::Call<T>,
-        convert: C,
-    ) -> Verb<zklock_core::Call<T>, C> {
+    fn ask<T: Send + 'static, C>(&self, ask: zklock::Call<T>, convert: C) -> Verb<zklock::Call<T>, C> {
         Verb::new(ask, convert).of_client(&self.client)
     }
 

@@ -7,7 +7,7 @@ use crate::guest::value;
 use crate::held::Held;
 use crate::verb::{Verb, or_raise};
 use pyo3::prelude::*;
-use zklock_core::{Error, ErrorKind, LossReason, Wait};
+use zklock::{Error, ErrorKind, LossReason, Wait};
 
 /// The event that a hold is lost. You can check it, wait for it or await it.
 ///
@@ -19,7 +19,7 @@ use zklock_core::{Error, ErrorKind, LossReason, Wait};
 /// returns the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep its hold alive.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Loss {
-    loss: zklock_core::Loss,
+    loss: zklock::Loss,
 }
 
 impl Loss {

@@ -15,20 +15,20 @@ use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use zklock_core::{Error, ErrorKind, QueuedContender, Wait};
+use zklock::{Error, ErrorKind, QueuedContender, Wait};
 
 /// The common part.
 pub(crate) struct ObserverInner {
     client: Arc<ClientInner>,
     path: String,
-    core: zklock_core::Observer,
+    core: zklock::Observer,
     /// Looks whose coroutine was cancelled. The next call gets their results, so nothing is missed.
     left: Mutex<VecDeque<Look>>,
 }
 
 /// A look at the lock, and the waker of the call that waits for it.
 struct Look {
-    started: zklock_core::Started<Option<QueuedContender>>,
+    started: zklock::Started<Option<QueuedContender>>,
     waker: Arc<Mutex<Arc<Waker>>>,
 }
 
@@ -59,11 +59,7 @@ impl Inner for ObserverInner {
 }
 
 impl ObserverInner {
-    pub(crate) fn new(
-        py: Python<'_>,
-        client: &Arc<ClientInner>,
-        lock: &zklock_core::Lock,
-    ) -> PyResult<Arc<Self>> {
+    pub(crate) fn new(py: Python<'_>, client: &Arc<ClientInner>, lock: &zklock::Lock) -> PyResult<Arc<Self>> {
         let core = lock.observe().map_err(|error| raised(py, &error))?;
         let (client, path) = (client.clone(), lock.path().to_owned());
         Ok(Arc::new(Self { client, path, core, left: Mutex::default() }))

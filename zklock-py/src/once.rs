@@ -20,16 +20,16 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOutcome};
+use zklock::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOutcome};
 
 /// A hold, and what is recorded of its run.
 type Running = (Arc<Held>, RunEntry);
-type Answer = Begun<zklock_core::Run>;
+type Answer = Begun<zklock::Run>;
 
 /// A job, and the blocks that run it.
 pub(crate) struct OnceInner {
     client: Arc<ClientInner>,
-    core: zklock_core::Once,
+    core: zklock::Once,
     timeout: Option<Duration>,
     /// Whether a loss cancels an `async with` block.
     cancels: bool,
@@ -128,7 +128,7 @@ impl OnceInner {
     }
 
     /// Records how a run ends whose block ends with this exception, and releases.
-    fn end(&self, (held, entry): &Running, exception: &Bound<'_, PyAny>) -> PyResult<zklock_core::Call<()>> {
+    fn end(&self, (held, entry): &Running, exception: &Bound<'_, PyAny>) -> PyResult<zklock::Call<()>> {
         let py = exception.py();
         if held.is_released() && exception.is_none() {
             let message = format!(
@@ -172,7 +172,7 @@ impl OnceInner {
         }
     }
 
-    fn last(&self) -> Verb<zklock_core::Call<Option<Record>>, impl Convert<Option<Record>> + use<>> {
+    fn last(&self) -> Verb<zklock::Call<Option<Record>>, impl Convert<Option<Record>> + use<>> {
         Verb::new(self.core.last(), or_raise(value::record_or_none)).of_client(&self.client)
     }
 }

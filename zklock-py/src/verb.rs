@@ -16,7 +16,7 @@ use crate::guest::value;
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
-use zklock_core::Error;
+use zklock::Error;
 
 /// Converts the result of a call to what Python gets.
 pub(crate) trait Convert<A, R = Py<PyAny>>:

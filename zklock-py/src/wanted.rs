@@ -6,7 +6,7 @@ use crate::guest::number::{self, Timeout};
 use crate::held::Held;
 use crate::verb::{Verb, boolean};
 use pyo3::prelude::*;
-use zklock_core::{Error, ErrorKind, Wait};
+use zklock::{Error, ErrorKind, Wait};
 
 /// The event that others wait for what a hold has. You can check it, wait for it or await it.
 ///
@@ -23,7 +23,7 @@ use zklock_core::{Error, ErrorKind, Wait};
 /// has no queue: there, only waiters of this client and requests by ``Lock.request_release`` are seen.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Wanted {
-    wanted: zklock_core::Wanted,
+    wanted: zklock::Wanted,
 }
 
 impl Wanted {

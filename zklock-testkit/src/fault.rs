@@ -104,7 +104,7 @@ impl Fault {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{Client, ClientOptions};
+    /// # use zklock::{Client, ClientOptions};
     /// use zklock_testkit::{Fault, Kind, Server};
     ///
     /// let server = Server::start()?;

@@ -30,7 +30,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 ///
 /// ```
 /// let server = zklock_testkit::Server::start()?;
-/// // Any client, such as zklock_core::Client::connect(ClientOptions::new(&server.connect_string())?)
+/// // Any client, such as zklock::Client::connect(ClientOptions::new(&server.connect_string())?)
 /// println!("connect to {}", server.connect_string());
 /// # Ok::<(), zklock_testkit::StartError>(())
 /// ```
@@ -282,7 +282,7 @@ impl Server {
     /// A node that was released blocks a lock:
     ///
     /// ```
-    /// # use zklock_core::{Client, ClientOptions};
+    /// # use zklock::{Client, ClientOptions};
     /// # use zklock_testkit::Server;
     /// let server = Server::start()?;
     /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?).wait()?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use common::{Line, Outcome, PATIENCE, SLOW, millis, now, time};
 use ground::Dice;
-use zklock_core::{
+use zklock::{
     AfterFailure, Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, LockSpec, LossReason, Once,
     OnceSpec, Run,
 };

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use zklock_core::{Client, ClientOptions, Error, ErrorKind, Foreign, Hold, Lock, LockSpec};
+use zklock::{Client, ClientOptions, Error, ErrorKind, Foreign, Hold, Lock, LockSpec};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 

@@ -160,7 +160,7 @@ def test_a_record_names_the_place_in_the_source(lines: Lines, zk: zklock.Client,
         # The call may span several lines.
         place = (ROOT / record.pathname).read_text().splitlines()[record.lineno - 1 : record.lineno + 5]
         assert said in "\n".join(place), record.__dict__
-    assert (by_the_face.funcName, str(by_the_core.funcName).split("::")[0]) == ("zklock", "zklock_core")
+    assert (by_the_face.funcName, str(by_the_core.funcName).split("::")[0]) == ("zklock", "zklock")
     assert by_the_core.threadName == "zklock-log"
 
 

@@ -4,7 +4,7 @@ use crate::support::members::enters;
 use crate::support::queue::{acquire, granted, held, reentrant_write};
 use crate::support::users::{ANN, BOB, Operator, User, world};
 use crate::support::{operator, says, settled, soon};
-use zklock_core::{Access, AccessEntry, Client, ErrorKind, Lock, LockSpec, Rights};
+use zklock::{Access, AccessEntry, Client, ErrorKind, Lock, LockSpec, Rights};
 use zookeeper_client::{Acl, AuthId, Permission};
 
 pub(super) type Make = fn(&Client, &str) -> Lock;

@@ -5,7 +5,7 @@ use crate::support::users::{ANN, BOB, NEW_ANN, file};
 use crate::support::{expire_session, options, says, soon};
 use ground::{Ensemble, Proxy, shared};
 use std::time::Duration;
-use zklock_core::{Access, Client, Credentials, ErrorKind};
+use zklock::{Access, Client, Credentials, ErrorKind};
 
 /// Longer than any test takes.
 const AGES: Duration = Duration::from_secs(3600);

@@ -3,7 +3,7 @@
 use crate::support::queue::held;
 use crate::support::users::{ANN, BOB};
 use crate::support::{SESSION, operator, settled, soon};
-use zklock_core::{Access, HoldState, LossReason};
+use zklock::{Access, HoldState, LossReason};
 
 /// The server refuses a check of such a node, and so shows that the node exists.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,7 +7,7 @@ use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Instant;
-use zklock_core::{HoldState, LossReason};
+use zklock::{HoldState, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_holders_are_told_and_those_who_wait_go_on() {

@@ -2,7 +2,7 @@
 
 use crate::support::{client, operator, soon};
 use ground::wire::Mode;
-use zklock_core::ErrorKind;
+use zklock::ErrorKind;
 
 #[tokio::test]
 async fn the_nodes_below_a_node_are_listed_in_order() {

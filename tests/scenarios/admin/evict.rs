@@ -8,7 +8,7 @@ use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Instant;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LossReason};
+use zklock::{Client, Error, ErrorKind, Hold, HoldState, Lock, LossReason};
 
 /// A lock with holders, each with its own client, and a rival that waits.
 pub(super) struct Scene {

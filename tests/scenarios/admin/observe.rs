@@ -6,7 +6,7 @@ use crate::support::{SOON, client, expire_session, operator, options, proxied_cl
 use ground::wire::Mode;
 use ground::{Action, Kind, Trigger, shared, until};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, LockSpec, Observer, QueuedContender, Role};
+use zklock::{Client, ErrorKind, LockSpec, Observer, QueuedContender, Role};
 
 #[track_caller]
 fn next(observer: &mut Observer) -> impl Future<Output = Option<QueuedContender>> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
+use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};
 
 const PATHS: usize = 10;
 /// The weight of a writer: more than there ever are readers.

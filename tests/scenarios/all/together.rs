@@ -5,7 +5,7 @@ use crate::support::timing::Noise;
 use crate::support::{GRACE, SOON, client, operator, says, settled, soon};
 use ground::not_later;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ErrorKind, HoldState, Lock, LockSpec};
+use zklock::{Client, ErrorKind, HoldState, Lock, LockSpec};
 
 /// A set with a lock of each kind below `root`.
 fn one_of_each(client: &Client, root: &str) -> Lock {

@@ -6,7 +6,7 @@ use ground::{Direction, Proxy, shared};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Lock};
+use zklock::{Client, ErrorKind, Lock};
 
 fn pair(client: &Client, root: &str) -> Lock {
     client.any(&["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap())).unwrap()

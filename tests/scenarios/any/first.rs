@@ -4,7 +4,7 @@ use crate::support::queue::{acquire, granted, held};
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
 use ground::{Action, Gate, Kind, Side, Trigger, until};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
+use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};
 
 /// A mutex for each name.
 fn mutexes(client: &Client, root: &str, names: &[&str]) -> Vec<Lock> {

@@ -4,7 +4,7 @@ use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::{SOON, client, on_the_shared_server, operator, proxied_client, says, settled, soon};
 use ground::{Kind, until};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Lock, LockSpec};
+use zklock::{Client, ErrorKind, Lock, LockSpec};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {

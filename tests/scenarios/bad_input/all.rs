@@ -4,13 +4,13 @@ use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, options, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Proxy, shared};
-use zklock_core::{Client, ErrorKind};
+use zklock::{Client, ErrorKind};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
     let (client, other) = (client().await, client().await);
     let mutex = client.mutex("/all/input/m").unwrap();
-    let refused = |locks: &[zklock_core::Lock], parts: &[&str]| {
+    let refused = |locks: &[zklock::Lock], parts: &[&str]| {
         let error = client.all(locks).expect_err("it makes no sense");
         says(&error, ErrorKind::InvalidInput, parts);
     };

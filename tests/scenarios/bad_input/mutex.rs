@@ -8,7 +8,7 @@ use ground::{Action, Kind, Trigger, shared};
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions, Error, ErrorKind};
+use zklock::{Client, ClientOptions, Error, ErrorKind};
 use zookeeper_client::Permission;
 
 /// All nodes on the shared server at this path and below.

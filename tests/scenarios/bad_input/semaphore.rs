@@ -1,7 +1,7 @@
 //! Invalid arguments for a semaphore are reported at once.
 
 use crate::support::{client, confirmed, says, soon};
-use zklock_core::{ErrorKind, LockSpec};
+use zklock::{ErrorKind, LockSpec};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_semaphore_that_cannot_be_is_refused_when_it_is_made() {

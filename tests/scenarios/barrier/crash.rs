@@ -4,7 +4,7 @@ use crate::support::members::{enters, is_empty, is_open, leaves, looks_at, there
 use crate::support::{SOON, client, embedded, expire_session, operator, proxied_client, says, settled, soon};
 use ground::{Action, Gate, Kind, Proxy, Trigger};
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions, ErrorKind, LossReason};
+use zklock::{Client, ClientOptions, ErrorKind, LossReason};
 use zklock_testkit::Server;
 
 /// So long a session timeout that a member which only looks again after that fails the test.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, DoubleBarrier};
+use zklock::{Client, DoubleBarrier};
 
 /// How many members have come to each round, and how many are done.
 struct Rounds {

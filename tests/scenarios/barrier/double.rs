@@ -5,7 +5,7 @@ use crate::support::{SOON, client, operator, proxied_client, says, settled, soon
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock_core::{ErrorKind, LossReason, Member};
+use zklock::{ErrorKind, LossReason, Member};
 
 /// Gives every member the time to pass, before the test says that none does.
 async fn still_waits<T>(task: &JoinHandle<T>) {
@@ -13,7 +13,7 @@ async fn still_waits<T>(task: &JoinHandle<T>) {
     assert!(!task.is_finished());
 }
 
-async fn entered(task: JoinHandle<Result<Member, zklock_core::Error>>) -> Member {
+async fn entered(task: JoinHandle<Result<Member, zklock::Error>>) -> Member {
     soon(task).await.unwrap().unwrap()
 }
 

@@ -6,7 +6,7 @@ use crate::support::{
 use ground::{Action, Ensemble, Kind, Proxy, Trigger, not_later};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Barrier, Client, Error, ErrorKind};
+use zklock::{Barrier, Client, Error, ErrorKind};
 
 fn waits(client: &Client, path: &str) -> JoinHandle<Result<(), Error>> {
     let barrier = client.barrier(path).unwrap();

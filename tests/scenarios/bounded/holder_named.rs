@@ -5,7 +5,7 @@ use crate::support::{SOON, client, named, operator, proxied_client, says, settle
 use ground::{Kind, Message, Proxy, Side};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{ErrorKind, Lock};
+use zklock::{ErrorKind, Lock};
 
 const A_WHILE: Duration = Duration::from_millis(300);
 

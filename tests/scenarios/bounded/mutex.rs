@@ -11,7 +11,7 @@ use ground::{Direction, Ensemble, Proxy, not_later, shared, until};
 use std::net::TcpListener;
 use std::pin::pin;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock};
+use zklock::{Client, ClientOptions, Error, ErrorKind, Lock};
 
 /// Runs a call that must be over within `timeout`, beside plain sleeps of that length in a task and in a thread. If the
 /// sleeps are late, the machine is late, so the call may be as late as they are.

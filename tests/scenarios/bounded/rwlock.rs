@@ -5,7 +5,7 @@ use crate::support::kinds::{READER, WRITER};
 use crate::support::queue::reentrant_write;
 use crate::support::{confirmed, confirmed_or_lost, operator, proxied_client, settled, soon};
 use ground::Direction;
-use zklock_core::{ErrorKind, LossReason};
+use zklock::{ErrorKind, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_network_delays_neither_side() {

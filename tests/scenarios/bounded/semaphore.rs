@@ -5,7 +5,7 @@ use crate::support::kinds::PERMITS;
 use crate::support::permits::{has, semaphore};
 use crate::support::{operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger};
-use zklock_core::LockSpec;
+use zklock::LockSpec;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_network_delays_nobody_who_wants_permits() {

@@ -3,7 +3,7 @@
 use crate::support::{SESSION, operator, options, proxied_client, says, soon};
 use ground::{Ensemble, Proxy, or_once_more};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Hold, HoldState};
+use zklock::{Client, ErrorKind, Hold, HoldState};
 
 const TICK: Duration = Duration::from_millis(500);
 /// As long as these ticks allow, so that a busy machine's delays are small beside it.

@@ -6,7 +6,7 @@ use ground::{Direction, Proxy, not_later, shared, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ConnectionState, ErrorKind, Interrupt, LockSpec, LossReason, Owner, Wait};
+use zklock::{Client, ConnectionState, ErrorKind, Interrupt, LockSpec, LossReason, Owner, Wait};
 
 fn lazy(hosts: &str, patience: Duration) -> Client {
     Client::lazy(options(hosts).connect_timeout(patience))

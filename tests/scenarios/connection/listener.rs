@@ -5,7 +5,7 @@ use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
 use ground::{Direction, Proxy, shared, until};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use zklock_core::{Client, Connection, ConnectionState, LossReason};
+use zklock::{Client, Connection, ConnectionState, LossReason};
 
 async fn next(connection: &mut Connection) -> Option<ConnectionState> {
     soon(connection.next()).await

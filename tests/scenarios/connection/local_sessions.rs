@@ -3,7 +3,7 @@
 use crate::support::{client_of, says, soon};
 use ground::Ensemble;
 use std::time::Duration;
-use zklock_core::ErrorKind;
+use zklock::ErrorKind;
 
 /// An ensemble that upgrades such sessions, or not.
 fn ensemble(upgrades: bool) -> Ensemble {

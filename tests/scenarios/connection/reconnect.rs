@@ -4,7 +4,7 @@ use crate::support::{SESSION, SOON, operator, options, proxied_client, soon};
 use ground::{Action, Direction, Kind, Proxy, Side, Trigger, shared, until};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, Error, ErrorKind};
+use zklock::{Client, Error, ErrorKind};
 
 /// Waits until the client is connected: a lock that is acquired needs the server.
 async fn attached(client: &Client) {

@@ -4,7 +4,7 @@
 use crate::support::{options, soon};
 use ground::{Direction, Ensemble, Proxy};
 use std::time::{Duration, Instant};
-use zklock_core::{Client, Hold};
+use zklock::{Client, Hold};
 
 const TICK: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(20);

@@ -5,7 +5,7 @@ use crate::support::queue::acquire;
 use crate::support::{settled, soon};
 use ground::{Action, Ensemble, Kind, Message, Proxy, Server, Side, Trigger, connect_string, until};
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions};
+use zklock::{Client, ClientOptions};
 
 /// How long an election may take on a busy machine.
 const ELECTION: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ClientOptions, ErrorKind, HoldState, LossReason, Tls};
+use zklock::{Client, ClientOptions, ErrorKind, HoldState, LossReason, Tls};
 
 /// Longer than the first handshake of a server takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(3);

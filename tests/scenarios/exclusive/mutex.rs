@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, LossReason};
+use zklock::{Client, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_that_end_and_connections_that_break_let_nobody_in_beside_the_holder() {

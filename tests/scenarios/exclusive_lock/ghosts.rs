@@ -7,7 +7,7 @@ use crate::support::queue::held;
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Hook, Kind, Proxy, Trigger, until};
 use std::sync::{Arc, Mutex};
-use zklock_core::{Hold, HoldState};
+use zklock::{Hold, HoldState};
 
 /// The length of a reply's header: its number, a transaction, and an error.
 const HEAD: usize = 16;

@@ -8,7 +8,7 @@ use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use std::sync::{Arc, Mutex};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Foreign, Lock, LockSpec};
+use zklock::{Client, Foreign, Lock, LockSpec};
 
 /// The grants, in order.
 type Grants<T> = Arc<Mutex<Vec<T>>>;

@@ -3,7 +3,7 @@
 use crate::support::{expire_session, operator, options, says, soon};
 use ground::{Direction, Proxy, shared};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, LossReason};
+use zklock::{Client, ErrorKind, LossReason};
 
 const NODE: &str = "/zklock-ensemble";
 

@@ -5,7 +5,7 @@ use crate::support::{SOON, client, client_of, expire_session, operator, options,
 use ground::wire::Admin;
 use ground::{Action, Direction, Kind, Proxy, Trigger, shared, until};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LossReason};
+use zklock::{Client, ErrorKind, Hold, HoldState, Lock, LossReason};
 
 /// Acquires and releases. Returns the token, and the number that the server gave the node.
 async fn grant(lock: &Lock) -> (u64, u64) {

@@ -2,7 +2,7 @@
 //! writer. Among readers, any order is allowed. A write guarded by a hold is refused once the hold is lost.
 
 use crate::support::{client, expire_session, operator, proxied_client, soon};
-use zklock_core::{ErrorKind, Hold, Lock, LossReason};
+use zklock::{ErrorKind, Hold, Lock, LossReason};
 
 async fn granted(lock: &Lock) -> (u64, Hold) {
     let hold = soon(lock.acquire()).await.unwrap();

@@ -7,7 +7,7 @@ use crate::support::{SOON, operator, options, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Ensemble, Kind, Proxy, Trigger};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, HoldState, LossReason};
+use zklock::{Client, ErrorKind, HoldState, LossReason};
 
 /// A change of a reply, after its header of 16 bytes.
 type Change = fn(&mut Vec<u8>);

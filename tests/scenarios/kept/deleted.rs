@@ -6,7 +6,7 @@ use crate::support::queue::held;
 use crate::support::{SOON, client, operator, options, soon};
 use ground::{Action, Hook, Kind, Proxy, Trigger, shared};
 use std::time::Duration;
-use zklock_core::{Client, Hold, HoldState, Lock, LockSpec, LossReason};
+use zklock::{Client, Hold, HoldState, Lock, LockSpec, LossReason};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(3600);

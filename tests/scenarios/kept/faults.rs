@@ -2,7 +2,7 @@
 
 use crate::support::contest::Contest;
 use std::time::Duration;
-use zklock_core::LockSpec;
+use zklock::LockSpec;
 
 /// More than there ever are.
 const ALL: u32 = 1000;

@@ -5,7 +5,7 @@ use crate::support::strangers::{SPOKEN, in_dialect};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::Direction;
 use std::time::Duration;
-use zklock_core::{Client, Lock, LockSpec, Role};
+use zklock::{Client, Lock, LockSpec, Role};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(3600);

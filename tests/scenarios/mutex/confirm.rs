@@ -6,7 +6,7 @@ use ground::{Action, Gate, Kind, Trigger};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, Lock, LossReason};
+use zklock::{Client, Error, ErrorKind, Hold, Lock, LossReason};
 
 const ROUNDS: u64 = 300;
 

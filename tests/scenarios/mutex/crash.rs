@@ -7,7 +7,7 @@ use ground::{Direction, Proxy, not_later, shared, until};
 use rustix::process::Signal;
 use std::thread;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, HoldState};
+use zklock::{Client, HoldState};
 
 /// A child that has not run for this long was paused.
 const A_PAUSE: Duration = Duration::from_millis(300);

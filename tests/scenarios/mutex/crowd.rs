@@ -4,7 +4,7 @@ use crate::support::{SESSION, client, operator, proxied_client, says, soon};
 use ground::{Kind, Side, or_once_more, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ClientOptions, ErrorKind, LockSpec};
+use zklock::{Client, ClientOptions, ErrorKind, LockSpec};
 
 /// Long paths, so that few locks are enough.
 fn paths(name: &str, count: usize, length: usize) -> Vec<String> {

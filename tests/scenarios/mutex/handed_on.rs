@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Hold, Lock};
+use zklock::{Hold, Lock};
 
 const CLIENTS: usize = 3;
 const TURNS: usize = 300;

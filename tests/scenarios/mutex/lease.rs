@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Hold, HoldState};
+use zklock::{Client, Hold, HoldState};
 
 const TICK: Duration = Duration::from_millis(500);
 /// As short as possible, two ticks, so that every touch counts.

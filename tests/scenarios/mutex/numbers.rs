@@ -7,7 +7,7 @@ use ground::{Ensemble, Server};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Lock};
+use zklock::{Client, ErrorKind, Lock};
 
 /// The first number at which no lock is granted.
 const END: i32 = i32::MAX - (1 << 20) + 1;

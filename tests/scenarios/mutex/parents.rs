@@ -5,7 +5,7 @@ use crate::support::{SOON, client, operator, options, proxied_client, settled, s
 use ground::wire::Admin;
 use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared};
 use std::time::Duration;
-use zklock_core::{Client, Error, ErrorKind, Hold};
+use zklock::{Client, Error, ErrorKind, Hold};
 
 async fn is_the_only_one(hold: Hold, admin: &Admin) {
     let nodes = admin.children(hold.path());

@@ -4,10 +4,10 @@ use crate::support::strangers::restricted;
 use crate::support::{SOON, client_of, expire_session, operator, proxied_client, says, soon};
 use ground::{Action, Direction, Ensemble, Kind, Trigger, shared};
 use std::time::Duration;
-use zklock_core::{ErrorKind, LossReason};
+use zklock::{ErrorKind, LossReason};
 use zookeeper_client::Permission;
 
-fn of(node: Option<zklock_core::NodeData>) -> Option<(Vec<u8>, i32)> {
+fn of(node: Option<zklock::NodeData>) -> Option<(Vec<u8>, i32)> {
     node.map(|node| (node.data, node.version))
 }
 

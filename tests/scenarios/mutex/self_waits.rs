@@ -6,7 +6,7 @@ use crate::support::warnings::{about, collect};
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, until};
 use std::time::Duration;
-use zklock_core::{ErrorKind, HoldState};
+use zklock::{ErrorKind, HoldState};
 
 /// How often a warning was logged that a caller waits for what it holds itself at this path.
 fn told(path: &str) -> usize {
@@ -18,7 +18,7 @@ fn told(path: &str) -> usize {
     lines.len()
 }
 
-fn release_elsewhere(hold: zklock_core::Hold) {
+fn release_elsewhere(hold: zklock::Hold) {
     drop(tokio::spawn(async move { hold.release().await.unwrap() }));
 }
 

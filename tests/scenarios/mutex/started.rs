@@ -6,8 +6,8 @@ use ground::until;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use zklock_core::face::call_later;
-use zklock_core::{ErrorKind, Hold, Lock, LockSpec, LossReason, Owner, Started};
+use zklock::face::call_later;
+use zklock::{ErrorKind, Hold, Lock, LockSpec, LossReason, Owner, Started};
 
 fn start(lock: &Lock) -> (Started<Hold>, Receiver<()>) {
     let (ring, ready) = bell();

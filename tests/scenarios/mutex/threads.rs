@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
-use zklock_core::{ErrorKind, HoldState, Interrupt, LockSpec, LossReason, Owner};
+use zklock::{ErrorKind, HoldState, Interrupt, LockSpec, LossReason, Owner};
 
 #[test]
 fn two_hundred_threads_hold_one_after_the_other() {

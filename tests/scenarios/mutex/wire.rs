@@ -4,7 +4,7 @@ use crate::support::queue::acquire;
 use crate::support::{SESSION, SOON, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Message, Side, Trigger};
 use std::time::Duration;
-use zklock_core::Lock;
+use zklock::Lock;
 
 const FREE_LOCK: [Kind; 3] = [Kind::Create, Kind::GetChildren, Kind::Delete];
 

@@ -6,7 +6,7 @@ use crate::support::sweep::{dropped_at_any_moment, given_up, not_heard_of};
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::{Action, Direction, Gate, Kind, Trigger, shared, until};
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
+use zklock::{Client, ErrorKind, Hold, HoldState, LossReason};
 
 const NONE: [&str; 0] = [];
 

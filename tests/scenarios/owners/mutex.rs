@@ -5,7 +5,7 @@ use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, s
 use ground::{Kind, Proxy, until};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{ErrorKind, HoldState, LossReason};
+use zklock::{ErrorKind, HoldState, LossReason};
 
 /// How many requests were made since the record began, except those that keep the session and its lease, and the listing
 /// that a holder sends after a heartbeat, as it may on a slow machine.

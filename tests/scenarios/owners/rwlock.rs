@@ -4,7 +4,7 @@ use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::Kind;
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Lock, LockSpec};
+use zklock::{Client, ErrorKind, Lock, LockSpec};
 
 fn sides(client: &Client, path: &str, reentrant: bool) -> [Lock; 2] {
     let specs = [LockSpec::read_lock(path), LockSpec::write_lock(path)];

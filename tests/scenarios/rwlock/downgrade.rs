@@ -9,7 +9,7 @@ use ground::{Action, Gate, Kind, Message, Side, Trigger};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason};
+use zklock::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason};
 
 async fn writes(client: &Client, path: &str) -> Hold {
     soon(reentrant_write(client, path).acquire()).await.unwrap()

@@ -6,7 +6,7 @@ use crate::support::{SOON, client, operator, says, settled, soon};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockSpec};
+use zklock::{Client, Dialect, ErrorKind, Hold, Lock, LockSpec};
 
 /// The task that gets the hold writes until it is told to stop, and reports whether it was alone until then.
 fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {

@@ -5,7 +5,7 @@ use crate::support::{SOON, client, expire_session, operator, proxied_client, soo
 use ground::Direction;
 use ground::wire::Admin;
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Hold, LossReason};
+use zklock::{Client, ErrorKind, Hold, LossReason};
 
 /// All permits are held; one client waits at the head of the queue and one behind it.
 struct Scene {

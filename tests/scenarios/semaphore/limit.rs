@@ -6,7 +6,7 @@ use crate::support::{SOON, client, operator, proxied_client, says, settled, soon
 use ground::{Direction, Kind, Proxy, Trigger};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
+use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};
 
 /// A semaphore with 1 permit in all as long as the node does not exist.
 fn told(client: &Client, name: &str, permits: u32) -> Lock {

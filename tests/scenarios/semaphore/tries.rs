@@ -5,7 +5,7 @@ use crate::support::{client, operator, options, proxied_client, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Message, Side, shared};
 use std::time::Duration;
-use zklock_core::{Client, Hold};
+use zklock::{Client, Hold};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_right_after_a_grant_in_the_same_client_finds_the_permits_that_are_free() {

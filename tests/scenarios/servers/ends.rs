@@ -5,7 +5,7 @@ use crate::support::{SESSION, SOON, client_of, on_a_thread, soon};
 use ground::wire::{Admin, Connection, Mode};
 use ground::{Direction, Ensemble, Proxy, connect_string, until};
 use std::time::{Duration, Instant};
-use zklock_core::{ConnectionState, ErrorKind};
+use zklock::{ConnectionState, ErrorKind};
 
 const TICK: Duration = Duration::from_millis(200);
 

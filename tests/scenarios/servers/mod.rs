@@ -12,7 +12,7 @@ use ground::wire::Admin;
 use ground::{Ensemble, Proxy};
 use std::sync::OnceLock;
 use std::time::Duration;
-use zklock_core::Client;
+use zklock::Client;
 
 /// One server of 3.4 for all of these tests.
 fn old() -> &'static Ensemble {

@@ -5,7 +5,7 @@ use super::{old_client, old_operator, old_proxied};
 use crate::support::queue::{acquire, reentrant_write};
 use crate::support::{SOON, says, soon};
 use ground::{Kind, Proxy, Side};
-use zklock_core::{Client, Error, ErrorKind, LockSpec};
+use zklock::{Client, Error, ErrorKind, LockSpec};
 
 /// The error names what was asked for, the version, and what to do.
 #[track_caller]

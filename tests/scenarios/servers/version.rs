@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use zklock_core::{Client, Error, ErrorKind, LockSpec};
+use zklock::{Client, Error, ErrorKind, LockSpec};
 
 /// Stands in front of a server, counts how often its version is asked for, and may let no such question through.
 struct Doorman {

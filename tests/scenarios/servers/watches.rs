@@ -5,7 +5,7 @@ use crate::support::queue::acquire;
 use crate::support::{SOON, settled, soon};
 use ground::{Action, Gate, Kind, Proxy, Side, Trigger, until};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Lock};
+use zklock::{Client, ErrorKind, Lock};
 
 const A_WHILE: Duration = Duration::from_millis(100);
 

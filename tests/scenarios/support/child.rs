@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
-use zklock_core::ClientOptions;
+use zklock::ClientOptions;
 
 /// The mark before each line that a child means for us, since the test harness prints too.
 const MARK: &str = "@child ";

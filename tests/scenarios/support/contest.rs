@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, Lock};
+use zklock::{Client, Lock};
 
 /// The resource of a contest, and its contenders.
 pub(crate) struct Contest {

@@ -4,7 +4,7 @@ use crate::support::kinds::LockKind;
 use crate::support::{GRACE, SOON, client, operator, proxied_client, settled, soon};
 use ground::{Direction, not_later};
 use std::time::{Duration, Instant};
-use zklock_core::{Error, ErrorKind, Lock};
+use zklock::{Error, ErrorKind, Lock};
 
 /// A deadline, and how long to wait to see that nothing happens.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(300);

@@ -11,7 +11,7 @@ use ground::{Action, Gate, Proxy, Trigger, shared};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState};
+use zklock::{Client, Error, ErrorKind, Hold, HoldState};
 
 /// Longer than the lease that a write proves if only one write went before it (T/4), and shorter than the time for which
 /// the client library waits for a sign of life (2/5 T).

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use crate::support::{SOON, settled, soon};
 pub(crate) use ground::wire::codec::opcode as operation;
-use zklock_core::{Client, ClientOptions};
+use zklock::{Client, ClientOptions};
 use zklock_testkit::Server;
 
 /// The shortest session of a server with ZooKeeper's own ticks.

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 use std::thread;
-use zklock_core::{ClientOptions, Tls};
+use zklock::{ClientOptions, Tls};
 
 const PING: i32 = -2;
 const LONGEST: usize = 1 << 20;

@@ -4,7 +4,7 @@ use crate::support::SOON;
 use crate::support::permits::{countings, has, semaphore};
 use ground::wire::Admin;
 use ground::{Kind, Trigger};
-use zklock_core::{Client, Lock};
+use zklock::{Client, Lock};
 
 /// A kind of lock, or one side of it.
 pub(crate) struct LockKind {

@@ -7,7 +7,7 @@ use ground::wire::Admin;
 use ground::{Kind, Proxy, Trigger, not_later, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ErrorKind, Lock, LossReason};
+use zklock::{Client, ErrorKind, Lock, LossReason};
 
 /// The event on the servers by which a hold is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

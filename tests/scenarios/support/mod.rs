@@ -24,7 +24,7 @@ pub(crate) mod warnings;
 use ground::wire::{Admin, try_expire};
 use ground::{Proxy, secured, shared};
 use std::time::{Duration, Instant};
-use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, Hold, Tls};
+use zklock::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, Hold, Tls};
 
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
 /// for a test.

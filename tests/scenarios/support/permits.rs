@@ -4,7 +4,7 @@ use crate::support::{SOON, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Kind, Proxy, Trigger, shared};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Hold, Lock, LockSpec};
+use zklock::{Client, Hold, Lock, LockSpec};
 
 pub(crate) fn semaphore(client: &Client, path: &str, limit: u32, permits: u32) -> Lock {
     client.lock(&LockSpec::semaphore(path, limit).unwrap().permits(permits)).unwrap()

@@ -7,7 +7,7 @@ use ground::wire::Admin;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, Hold, Lock, LockSpec, LossReason};
+use zklock::{Client, Error, Hold, Lock, LockSpec, LossReason};
 
 /// Acquires in a task, which checks that the hold is valid.
 pub(crate) fn acquire(lock: &Lock) -> JoinHandle<Result<Hold, Error>> {

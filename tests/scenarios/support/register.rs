@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock};
+use zklock::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock};
 
 /// Checks that the weights of all valid holds never exceed the limit. A writer weighs the whole limit, a reader 1, and a
 /// hold of permits as much as it has permits.

@@ -2,7 +2,7 @@
 
 use ground::shared;
 use ground::wire::{Admin, Mode};
-use zklock_core::{Client, Dialect, Lock, LockSpec, Role};
+use zklock::{Client, Dialect, Lock, LockSpec, Role};
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
 pub(crate) fn in_dialect(client: &Client, path: &str, dialect: &Dialect, role: Role) -> Lock {

@@ -8,7 +8,7 @@ use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, until};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, Hold};
+use zklock::{Client, Error, Hold};
 
 /// A message of an acquire: its kind, its sender, its number among those, and its directory.
 pub(crate) type Step = (Kind, Side, usize, &'static str);

@@ -1,6 +1,6 @@
 //! Messages for users, and the page of the documentation that quotes each of them exactly.
 
-use zklock_core::Error;
+use zklock::Error;
 
 const PAGE: &str = include_str!("../../../docs/securing-errors.md");
 

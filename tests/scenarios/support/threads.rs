@@ -4,7 +4,7 @@ use crate::support::{SOON, on_the_shared_server};
 use ground::until;
 use ground::wire::Admin;
 use std::sync::mpsc::{Receiver, channel};
-use zklock_core::{Call, Client, Error, Started};
+use zklock::{Call, Client, Error, Started};
 
 /// A client of the shared server, as [`crate::support::client`].
 pub(crate) fn client() -> Client {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use zklock_core::{Hold, HoldState, LossReason};
+use zklock::{Hold, HoldState, LossReason};
 
 /// Measures, until it is dropped, how late a thread of this process is that wants to run every two milliseconds.
 pub(crate) struct Noise {

@@ -4,7 +4,7 @@ use crate::support::{options, soon};
 use ground::shared;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::{Access, Client, ClientOptions, Credentials};
+use zklock::{Access, Client, ClientOptions, Credentials};
 use zookeeper_client::{Acl, AuthId, Permission, SaslOptions};
 
 /// A user, and its id in access lists: `printf %s ann:PASSWORD | openssl dgst -sha1 -binary | base64`.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, Once};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
-use zklock_core::face::{TakeLine, log_to};
+use zklock::face::{TakeLine, log_to};
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 

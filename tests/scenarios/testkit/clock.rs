@@ -6,7 +6,7 @@ use crate::support::embedded::{A_WHILE, Raw, SOON, client_with, manual, operatio
 use crate::support::queue::acquire;
 use ground::wire::Admin;
 use ground::{not_later, until};
-use zklock_core::{ErrorKind, HoldState, LossReason};
+use zklock::{ErrorKind, HoldState, LossReason};
 use zklock_testkit::Server;
 
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);

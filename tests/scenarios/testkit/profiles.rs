@@ -5,7 +5,7 @@ use crate::support::embedded::{Raw, SOON, client, creation, operation, queue_of,
 use crate::support::queue::acquire;
 use crate::support::{SESSION, says};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
+use zklock::{Client, ErrorKind, HoldState, Lock, LossReason};
 use zklock_testkit::{Fault, Kind, Server};
 
 const CREATE_2: i32 = 15;

@@ -4,7 +4,7 @@ use crate::support::queue::{A_WHILE, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, settled, soon};
 use std::time::Instant;
-use zklock_core::{Client, HoldState, Lock, LossReason};
+use zklock::{Client, HoldState, Lock, LossReason};
 
 fn set(client: &Client, root: &str) -> Lock {
     let locks = [

@@ -6,7 +6,7 @@ use crate::support::{SESSION, SOON, settled, soon};
 use ground::{Action, Gate, Kind, Message, Proxy, Side, Trigger, or_once_more, until};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ClientOptions, Hold};
+use zklock::{Client, ClientOptions, Hold};
 use zklock_testkit::Server;
 
 /// After so long, the servers are asked about whatever is watched and silent.

@@ -6,7 +6,7 @@ use crate::support::{HEARTBEAT, SOON, operator, proxied_client, soon};
 use ground::{Action, Kind, Message, Proxy, Side, Trigger, not_later, until};
 use std::sync::Arc;
 use std::time::Instant;
-use zklock_core::{Client, Hold, HoldState, LossReason};
+use zklock::{Client, Hold, HoldState, LossReason};
 
 const HOLDS: usize = 60;
 

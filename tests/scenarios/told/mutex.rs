@@ -7,7 +7,7 @@ use crate::support::{HEARTBEAT, SESSION, SOON, operator, options, proxied_client
 use ground::{Direction, Proxy, not_later, or_once_more, shared, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
+use zklock::{Client, ErrorKind, Hold, HoldState, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {

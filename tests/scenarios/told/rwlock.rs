@@ -5,7 +5,7 @@ use crate::support::loss::{Blow, told_of, told_within};
 use crate::support::queue::reentrant_write;
 use crate::support::{SOON, client, confirmed, operator, soon};
 use ground::until;
-use zklock_core::{HoldState, LossReason};
+use zklock::{HoldState, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_is_told_within_a_heartbeat_whatever_the_cause() {

@@ -8,7 +8,7 @@ use crate::support::{HEARTBEAT, SOON, client, operator, proxied_client, settled,
 use ground::not_later;
 use std::sync::Arc;
 use std::time::Instant;
-use zklock_core::{ErrorKind, HoldState, LossReason};
+use zklock::{ErrorKind, HoldState, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_others() {

@@ -3,7 +3,7 @@
 use crate::support::loss::Blow;
 use crate::support::{SOON, operator, options, soon};
 use ground::{Kind, Proxy, Side, Trigger, shared, until};
-use zklock_core::{Client, Hold, HoldState};
+use zklock::{Client, Hold, HoldState};
 
 async fn held(path: &str) -> (Client, Proxy, Hold) {
     let proxy = Proxy::before(shared().server(0));

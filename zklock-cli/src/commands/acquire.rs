@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use rustix::process::{Pid, Signal, setsid};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use zklock_core::face::Message;
+use zklock::face::Message;
 
 use crate::commands::choice::Choice;
 use crate::connect::Connection;

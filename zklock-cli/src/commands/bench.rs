@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
-use zklock_core::{Client, Lock};
+use zklock::{Client, Lock};
 
 use crate::connect::Connection;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use tokio::time::sleep;
-use zklock_core::{Client, Dialect, Error, ErrorKind, Hold, Lock, LockSpec, Owner, Wait};
+use zklock::{Client, Dialect, Error, ErrorKind, Hold, Lock, LockSpec, Owner, Wait};
 
 use crate::commands::variables::Variables;
 use crate::connect::{Connection, not_connected};

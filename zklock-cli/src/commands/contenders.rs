@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde::Serialize;
-use zklock_core::{Client, Dialect, Lock, LockSpec, QueuedContender, Role};
+use zklock::{Client, Dialect, Lock, LockSpec, QueuedContender, Role};
 
 use crate::duration;
 use crate::failure::Failure;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use clap::Args;
 use tokio::time::timeout;
-use zklock_core::face::{longest, times};
-use zklock_core::{Client, ClientOptions, ErrorKind, Hold};
+use zklock::face::{longest, times};
+use zklock::{Client, ClientOptions, ErrorKind, Hold};
 
 use crate::commands::jobs;
 use crate::connect::{Connection, Source, options_for};
@@ -49,7 +49,7 @@ pub(crate) struct Doctor {
 
 impl Doctor {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<Exit, Failure> {
-        zklock_core::check_lock_path(&self.path)?;
+        zklock::check_lock_path(&self.path)?;
         let options = connection.options()?;
         let mut findings = Findings::default();
         findings.add(configuration(&connection.source));

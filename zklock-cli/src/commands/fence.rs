@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use zklock_core::fence;
+use zklock::fence;
 
 use crate::failure::Failure;
 use crate::output::print;

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
-use zklock_core::Client;
+use zklock::Client;
 
 use crate::commands::contenders::{self, Entry, Found, Subject};
 use crate::connect::Connection;

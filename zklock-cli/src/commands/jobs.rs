@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde::Serialize;
-use zklock_core::{Client, Error, ErrorKind, OnceSpec, Record, RunOutcome};
+use zklock::{Client, Error, ErrorKind, OnceSpec, Record, RunOutcome};
 
 use crate::commands::contenders;
 use crate::commands::run::period;
@@ -135,7 +135,7 @@ pub(super) async fn below(client: &Client, path: &str) -> Result<Vec<Job>, Failu
     let mut unseen = vec![path.to_owned()];
     while let Some(path) = unseen.pop() {
         let children = client.children(&path).await?;
-        if zklock_core::check_lock_path(&path).is_ok() && children.iter().any(|child| child == RECORD) {
+        if zklock::check_lock_path(&path).is_ok() && children.iter().any(|child| child == RECORD) {
             // Periods are those of the record.
             let job = client.once(&OnceSpec::new(&path, Duration::from_secs(1))?)?;
             let last = match job.last().await {

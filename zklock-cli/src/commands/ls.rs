@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::Args;
-use zklock_core::Client;
+use zklock::Client;
 
 use crate::commands::contenders::{self, Entry, Subject};
 use crate::connect::Connection;
@@ -41,7 +41,7 @@ pub(crate) struct Ls {
 
 impl Ls {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        zklock_core::check_lock_path(&self.subject.path)?;
+        zklock::check_lock_path(&self.subject.path)?;
         let work = async |client: &Client| {
             if self.watch { self.follow(client).await } else { self.show(client).await }
         };

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, Pid, Signal};
-use zklock_core::{Client, ClientOptions, Lock};
+use zklock::{Client, ClientOptions, Lock};
 use zklock_testkit::Server;
 
 use crate::connect::Connection;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock_core::{
+use zklock::{
     Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, LossReason, RunEntry, RunOutcome, Wait,
 };
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde::Serialize;
-use zklock_core::Client;
+use zklock::Client;
 
 use crate::commands::contenders::{self, Entry};
 use crate::connect::Connection;
@@ -77,7 +77,7 @@ async fn below(client: &Client, path: &str) -> Result<Vec<Busy>, Failure> {
     while let Some(path) = unseen.pop() {
         let children = client.children(&path).await?;
         let mut of_locks: Vec<String> = Vec::new();
-        if zklock_core::check_lock_path(&path).is_ok() && !children.is_empty() {
+        if zklock::check_lock_path(&path).is_ok() && !children.is_empty() {
             let found = contenders::at(client, &path).await?;
             let entries = contenders::entries(&found);
             of_locks.extend(entries.iter().map(|entry| entry.node.clone()));

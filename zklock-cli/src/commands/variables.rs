@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use zklock_core::Hold;
+use zklock::Hold;
 
 /// Variables, and their values; one without a value is taken out of the environment.
 #[derive(Clone, Debug)]

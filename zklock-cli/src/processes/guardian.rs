@@ -18,8 +18,8 @@ use std::time::Duration;
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_type;
-use zklock_core::face::Message;
-use zklock_core::{ClientOptions, SessionEnd, SessionKey};
+use zklock::face::Message;
+use zklock::{ClientOptions, SessionEnd, SessionKey};
 
 use crate::duration;
 use crate::exit::Exit;

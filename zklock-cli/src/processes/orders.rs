@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use zklock_core::face::times;
+use zklock::face::times;
 
 /// The times for the end of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

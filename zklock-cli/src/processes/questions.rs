@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::getuid;
-use zklock_core::face::Message;
+use zklock::face::Message;
 
 use crate::exit::Exit;
 use crate::failure::Failure;

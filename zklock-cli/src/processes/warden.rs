@@ -29,7 +29,7 @@ use rustix::process::{Pid, Signal, set_child_subreaper};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
-use zklock_core::face::Message;
+use zklock::face::Message;
 
 use crate::processes::clock::{Moment, timespec};
 use crate::processes::descendants::{

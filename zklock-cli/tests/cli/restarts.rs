@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ground::{Ensemble, Server, until};
-use zklock_core::{Client, ClientOptions, Hold, HoldState};
+use zklock::{Client, ClientOptions, Hold, HoldState};
 
 use crate::support::{Process, SOON, path, zklock_at};
 

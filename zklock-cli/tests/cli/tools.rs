@@ -2,7 +2,7 @@
 
 use ground::Ensemble;
 use rustix::process::Signal;
-use zklock_core::fence::Database;
+use zklock::fence::Database;
 
 use crate::support::transcript::plain;
 use crate::support::{Folder, Process, output, path, run, zklock, zklock_at, zklock_there};

@@ -11,7 +11,7 @@ zklock_machine::listed! {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::ErrorKind;
+    /// # use zklock::ErrorKind;
     /// fn is_worth_another_try(kind: ErrorKind) -> bool {
     ///     matches!(kind, ErrorKind::Timeout | ErrorKind::Unreachable)
     /// }
@@ -71,7 +71,7 @@ zklock_machine::listed! {
 /// # Examples
 ///
 /// ```
-/// # use zklock_core::{ClientOptions, ErrorKind};
+/// # use zklock::{ClientOptions, ErrorKind};
 /// let error = ClientOptions::new("zk1:port").unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
 /// assert_eq!(format!("{error:?}"), error.to_string());
@@ -89,7 +89,7 @@ pub struct Error {
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(hold: &zklock_core::Hold) {
+/// # async fn example(hold: &zklock::Hold) {
 /// let writes = hold.guarded().set_data("/report/sum", b"7", Some(3)).set_data("/report/count", b"2", Some(3));
 /// if let Some(conflict) = writes.commit().await.err().as_ref().and_then(|error| error.conflict()) {
 ///     println!("write {} was refused: read {} again", conflict.index, conflict.path);
@@ -124,9 +124,9 @@ impl Error {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::ErrorKind;
+    /// use zklock::ErrorKind;
     ///
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// match lock.acquire_timeout(Duration::from_secs(5)).await.map_err(|error| error.kind()) {
     ///     Ok(hold) => hold.release().await?,
     ///     Err(ErrorKind::Timeout) => println!("others have the lock"),
@@ -145,7 +145,7 @@ impl Error {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// if let Err(error) = hold.guarded().create("/report/state", b"begun").commit().await {
     ///     if let Some(conflict) = error.conflict() {
     ///         println!("write {} of {} was refused", conflict.index, conflict.path);

@@ -22,7 +22,7 @@ figures! {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(client: &zklock_core::Client) {
+    /// # fn example(client: &zklock::Client) {
     /// for lock in client.stats().locks {
     ///     println!("{}: {} held, {} waiting", lock.name, lock.held, lock.waiting);
     /// }

@@ -18,7 +18,7 @@ use tokio::net::{TcpSocket, TcpStream, lookup_host};
 /// use std::os::fd::AsRawFd;
 ///
 /// let null = std::fs::File::open("/dev/null")?;
-/// assert!(zklock_core::face::above_streams(null.into())?.as_raw_fd() > 2);
+/// assert!(zklock::face::above_streams(null.into())?.as_raw_fd() > 2);
 /// # std::io::Result::Ok(())
 /// ```
 pub fn above_streams(made: OwnedFd) -> Result<OwnedFd> {

@@ -21,8 +21,8 @@ figures! {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) {
-    /// use zklock_core::{AcquireOutcome, LossReason};
+    /// # async fn example(client: zklock::Client) {
+    /// use zklock::{AcquireOutcome, LossReason};
     ///
     /// let stats = client.stats();
     /// println!("{} grants, {} nodes still to be deleted", stats.grants, stats.owed);
@@ -73,7 +73,7 @@ impl Stats {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(client: &zklock_core::Client) {
+    /// # fn example(client: &zklock::Client) {
     /// if let Some(age) = client.stats().lock("report").and_then(|lock| lock.oldest_hold) {
     ///     println!("somebody has been writing the report for {age:?}");
     /// }

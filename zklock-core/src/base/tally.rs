@@ -29,7 +29,7 @@ macro_rules! figures {
             /// # Examples
             ///
             /// ```
-            /// use zklock_core::{AcquireOutcome, Stats};
+            /// use zklock::{AcquireOutcome, Stats};
             ///
             /// assert_eq!(Stats::default().acquires(AcquireOutcome::Granted), 0);
             /// ```
@@ -42,7 +42,7 @@ macro_rules! figures {
             /// # Examples
             ///
             /// ```
-            /// use zklock_core::{LossReason, Stats};
+            /// use zklock::{LossReason, Stats};
             ///
             /// assert_eq!(Stats::default().losses_by(LossReason::SessionExpired), 0);
             /// ```

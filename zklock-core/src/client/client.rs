@@ -34,9 +34,9 @@ use std::time::Duration;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::{Client, ClientOptions};
+/// use zklock::{Client, ClientOptions};
 ///
-/// # async fn example() -> Result<(), zklock_core::Error> {
+/// # async fn example() -> Result<(), zklock::Error> {
 /// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?).await?;
 /// let hold = client.mutex("/locks/report")?.acquire().await?;
 /// hold.release().await?;
@@ -70,9 +70,9 @@ impl Client {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::{Client, ClientOptions, ErrorKind};
+    /// use zklock::{Client, ClientOptions, ErrorKind};
     ///
-    /// # fn example() -> Result<(), zklock_core::Error> {
+    /// # fn example() -> Result<(), zklock::Error> {
     /// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?.connect_timeout(Duration::from_secs(3));
     /// match Client::connect(options).wait() {
     ///     Ok(client) => println!("session {:#x}", client.session_id().unwrap_or_default()),
@@ -97,9 +97,9 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Client, ClientOptions};
+    /// use zklock::{Client, ClientOptions};
     ///
-    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// # fn main() -> Result<(), zklock::Error> {
     /// let client = Client::lazy(ClientOptions::new("zk1:2181,zk2:2181")?);
     /// let lock = client.mutex("/locks/report")?;
     /// // ... fork ...
@@ -130,9 +130,9 @@ impl Client {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::{Client, ClientOptions};
+    /// use zklock::{Client, ClientOptions};
     ///
-    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// # fn main() -> Result<(), zklock::Error> {
     /// let client = Client::lazy(ClientOptions::new("zk1:2181,zk2:2181")?);
     /// client.connect_within(Duration::from_secs(2)).wait()?;
     /// # Ok(())
@@ -162,7 +162,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(client: &zklock_core::Client) {
+    /// # fn example(client: &zklock::Client) {
     /// let before = client.stats();
     /// // ... an hour of work ...
     /// let now = client.stats();
@@ -180,7 +180,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(client: &zklock_core::Client) {
+    /// # fn example(client: &zklock::Client) {
     /// match client.session_timeout() {
     ///     Some(timeout) => println!("if this process dies, its locks are free about {timeout:?} later"),
     ///     None => println!("there is no session"),
@@ -196,7 +196,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(client: &zklock_core::Client) {
+    /// # fn example(client: &zklock::Client) {
     /// println!("session {:#x}", client.session_id().unwrap_or_default());
     /// # }
     /// ```
@@ -222,7 +222,7 @@ impl Client {
     /// ```no_run
     /// use std::{io::Write, process::ChildStdin};
     ///
-    /// # async fn example(client: &zklock_core::Client, mut pipe: ChildStdin) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(client: &zklock::Client, mut pipe: ChildStdin) -> Result<(), Box<dyn std::error::Error>> {
     /// // To a process that waits for the end of this one, and then ends the session.
     /// pipe.write_all(&client.session_key().await?.to_bytes())?;
     /// # Ok(())
@@ -273,7 +273,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let mut command = std::process::Command::new("zklock");
     /// command.arg("guardian");
     /// client.guard(command).await?.keep();
@@ -293,9 +293,9 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::ConnectionState;
+    /// use zklock::ConnectionState;
     ///
-    /// # fn example(client: &zklock_core::Client) {
+    /// # fn example(client: &zklock::Client) {
     /// // The answer to a health check.
     /// let is_ready = client.connection_state() == Some(ConnectionState::Connected);
     /// # }
@@ -318,8 +318,8 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::{Client, ConnectionState};
-    /// # async fn example(client: &Client) -> Result<(), zklock_core::Error> {
+    /// # use zklock::{Client, ConnectionState};
+    /// # async fn example(client: &Client) -> Result<(), zklock::Error> {
     /// let mut connection = client.connection()?;
     /// while let Some(state) = connection.next().await {
     ///     match state {
@@ -349,7 +349,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(client: &zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # fn example(client: &zklock::Client) -> Result<(), zklock::Error> {
     /// let _watch = client.on_connection(|state| eprintln!("the client is {state}"))?;
     /// # Ok(())
     /// # }
@@ -377,9 +377,9 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LossReason;
+    /// use zklock::LossReason;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let hold = client.mutex("/locks/report")?.acquire().await?;
     /// client.close().await?;
     /// assert_eq!(hold.lost().await?, Some(LossReason::ClientClosed));
@@ -401,9 +401,9 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.reentrant(true))?;
     /// let hold = lock.acquire().await?;
     /// # Ok(())
@@ -423,7 +423,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let hold = client.mutex("/locks/report")?.acquire().await?;
     /// # Ok(())
     /// # }
@@ -449,7 +449,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let hold = client.read_lock("/locks/table")?.acquire().await?;
     /// # Ok(())
     /// # }
@@ -476,8 +476,8 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// use zklock_core::LockSpec;
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
+    /// use zklock::LockSpec;
     ///
     /// let write = client.lock(&LockSpec::write_lock("/locks/table")?.reentrant(true))?.acquire().await?;
     /// // ... change the table ...
@@ -506,7 +506,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let permit = client.semaphore("/locks/licences", 5)?.acquire().await?;
     /// # Ok(())
     /// # }
@@ -534,7 +534,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// client.set_limit("/limits/licences", 7).await?;
     /// # Ok(())
     /// # }
@@ -580,7 +580,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// println!("tokens of the ensemble {}", client.ensemble_id().await?);
     /// # Ok(())
     /// # }
@@ -603,7 +603,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let lead = client.election("/election/scheduler")?.acquire().await?;
     /// tokio::select! {
     ///     _ = async { /* lead */ } => lead.release().await?,
@@ -626,7 +626,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// if let Some(hold) = client.exclusive("/jobs/nightly")?.try_acquire().await? {
     ///     // ... nobody else does the job ...
     ///     hold.release().await?;
@@ -649,7 +649,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let (from, to) = (client.mutex("/accounts/1")?, client.mutex("/accounts/2")?);
     /// let both = client.all(&[from, to])?.acquire().await?;
     /// # Ok(())
@@ -668,7 +668,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let tables = [client.write_lock("/locks/orders")?, client.read_lock("/locks/prices")?];
     /// let both = client.lock(&client.all_of(&tables)?.reentrant(true))?;
     /// let hold = both.acquire().await?;
@@ -713,7 +713,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let jobs = [client.mutex("/jobs/1")?, client.mutex("/jobs/2")?, client.mutex("/jobs/3")?];
     /// if let Some(hold) = client.any(&jobs)?.try_acquire().await? {
     ///     println!("do what {} stands for", hold.path());
@@ -757,9 +757,9 @@ impl Client {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::{Begun, OnceSpec};
+    /// use zklock::{Begun, OnceSpec};
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let daily = OnceSpec::new("/jobs/report", Duration::from_secs(86_400))?;
     /// match client.once(&daily)?.begin().await? {
     ///     Begun::Run(run) => {
@@ -784,7 +784,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// client.barrier("/barriers/migration")?.wait().await?;
     /// # Ok(())
     /// # }
@@ -803,7 +803,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let member = client.double_barrier("/barriers/round", 3)?.enter().await?;
     /// # Ok(())
     /// # }
@@ -833,7 +833,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// for name in client.children("/locks").await? {
     ///     let path = format!("/locks/{name}");
     ///     println!("{path}: {} contenders", client.mutex(&path)?.contenders().await?.len());

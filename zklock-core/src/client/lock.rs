@@ -37,9 +37,9 @@ use std::time::Duration;
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use zklock_core::{Client, ClientOptions};
+/// use zklock::{Client, ClientOptions};
 ///
-/// # async fn example() -> Result<(), zklock_core::Error> {
+/// # async fn example() -> Result<(), zklock::Error> {
 /// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?).await?;
 /// let lock = client.mutex("/locks/report")?;
 ///
@@ -76,7 +76,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// if lock.try_acquire().await?.is_none() {
     ///     println!("{} is busy", lock.path());
     /// }
@@ -92,7 +92,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(lock: &zklock_core::Lock, other: &zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # fn example(lock: &zklock::Lock, other: &zklock::Client) -> Result<(), zklock::Error> {
     /// // The same lock, for another client.
     /// let same = other.lock(lock.spec())?;
     /// assert_eq!(same.path(), lock.path());
@@ -129,7 +129,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let hold = client.mutex("/locks/report")?.acquire().await?;
     /// // ... nobody else writes the report ...
     /// hold.release().await?;
@@ -166,9 +166,9 @@ impl Lock {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::ErrorKind;
+    /// use zklock::ErrorKind;
     ///
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// match lock.acquire_timeout(Duration::from_secs(5)).await {
     ///     Ok(hold) => hold.release().await?,
     ///     // The message names the holder.
@@ -206,7 +206,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// match lock.try_acquire().await? {
     ///     Some(hold) => {
     ///         // ... do the job ...
@@ -241,9 +241,9 @@ impl Lock {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::{Lock, Owner};
+    /// use zklock::{Lock, Owner};
     ///
-    /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
+    /// # fn example(lock: &Lock) -> Result<(), zklock::Error> {
     /// let (sender, receiver) = std::sync::mpsc::channel();
     /// let call = lock.acquire_as(Owner::once(), Duration::from_secs(5));
     /// let acquiring = call.detach(move || sender.send(()).unwrap())?;

@@ -29,9 +29,9 @@ use std::time::{Duration, SystemTime};
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use zklock_core::{Begun, OnceSpec};
+/// use zklock::{Begun, OnceSpec};
 ///
-/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
 /// let job = client.once(&OnceSpec::new("/jobs/report", Duration::from_secs(86_400))?)?;
 /// if let Begun::Run(run) = job.begin().await? {
 ///     match write_the_report(run.hold().token()).await {
@@ -41,7 +41,7 @@ use std::time::{Duration, SystemTime};
 /// }
 /// # Ok(())
 /// # }
-/// # async fn write_the_report(_: zklock_core::Token) -> Result<(), &'static str> { Ok(()) }
+/// # async fn write_the_report(_: zklock::Token) -> Result<(), &'static str> { Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Once {
@@ -70,7 +70,7 @@ impl Once {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(job: &zklock_core::Once) {
+    /// # fn example(job: &zklock::Once) {
     /// println!("the job {}", job.spec().path());
     /// # }
     /// ```
@@ -83,7 +83,7 @@ impl Once {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
+    /// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
     /// println!("{} hosts run it, or wait", job.lock().contenders().await?.len());
     /// # Ok(())
     /// # }
@@ -121,8 +121,8 @@ impl Once {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
-    /// use zklock_core::Begun;
+    /// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+    /// use zklock::Begun;
     ///
     /// match job.begin().await? {
     ///     Begun::Run(run) => run.done().await?,
@@ -151,9 +151,9 @@ impl Once {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::ErrorKind;
+    /// use zklock::ErrorKind;
     ///
-    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
+    /// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
     /// match job.begin_timeout(Duration::ZERO).await {
     ///     Err(error) if error.kind() == ErrorKind::Timeout => println!("it is being run: {error}"),
     ///     begun => println!("{:?}", begun?),
@@ -191,7 +191,7 @@ impl Once {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
+    /// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
     /// match job.last().await? {
     ///     Some(record) => println!("{} in period {}", record.outcome, record.period()),
     ///     None => println!("it has never run"),

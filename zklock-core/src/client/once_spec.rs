@@ -15,7 +15,7 @@ const EVERY_AT_MOST: Duration = Duration::from_secs(1000 * 365 * 86_400);
 /// # Examples
 ///
 /// ```
-/// assert_eq!(zklock_core::AfterFailure::default(), zklock_core::AfterFailure::Again);
+/// assert_eq!(zklock::AfterFailure::default(), zklock::AfterFailure::Again);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
@@ -34,9 +34,9 @@ pub enum AfterFailure {
 ///
 /// ```
 /// use std::time::Duration;
-/// use zklock_core::OnceSpec;
+/// use zklock::OnceSpec;
 ///
-/// # fn main() -> Result<(), zklock_core::Error> {
+/// # fn main() -> Result<(), zklock::Error> {
 /// let hour = Duration::from_secs(3600);
 /// // For a job that every host starts at midnight: there the period must not begin.
 /// let nightly = OnceSpec::new("/jobs/report", 24 * hour)?.offset(12 * hour)?;
@@ -64,7 +64,7 @@ impl OnceSpec {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::OnceSpec;
+    /// use zklock::OnceSpec;
     ///
     /// assert!(OnceSpec::new("/jobs/report", Duration::from_secs(60)).is_ok());
     /// assert!(OnceSpec::new("/jobs/report", Duration::ZERO).is_err());
@@ -95,9 +95,9 @@ impl OnceSpec {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::OnceSpec;
+    /// use zklock::OnceSpec;
     ///
-    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// # fn main() -> Result<(), zklock::Error> {
     /// let hourly = OnceSpec::new("/jobs/report", Duration::from_secs(3600))?;
     /// let from_half_past_to_half_past = hourly.offset(Duration::from_secs(1800))?;
     /// # Ok(())
@@ -122,9 +122,9 @@ impl OnceSpec {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::{AfterFailure, OnceSpec};
+    /// use zklock::{AfterFailure, OnceSpec};
     ///
-    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// # fn main() -> Result<(), zklock::Error> {
     /// // Half a mailing must not be sent twice.
     /// let mailing = OnceSpec::new("/jobs/mailing", Duration::from_secs(86_400))?.after_failure(AfterFailure::Next);
     /// # Ok(())
@@ -140,7 +140,7 @@ impl OnceSpec {
     /// # Examples
     ///
     /// ```
-    /// # fn example(spec: &zklock_core::OnceSpec) {
+    /// # fn example(spec: &zklock::OnceSpec) {
     /// println!("the lock {}", spec.path());
     /// # }
     /// ```
@@ -153,7 +153,7 @@ impl OnceSpec {
     /// # Examples
     ///
     /// ```
-    /// # fn example(spec: &zklock_core::OnceSpec) {
+    /// # fn example(spec: &zklock::OnceSpec) {
     /// println!("{} runs every {:?}", spec.path(), spec.every());
     /// # }
     /// ```

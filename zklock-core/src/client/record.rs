@@ -19,8 +19,8 @@ const CHARACTERS_AT_MOST: usize = 500;
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
-/// use zklock_core::RunOutcome;
+/// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+/// use zklock::RunOutcome;
 ///
 /// match job.last().await?.map(|record| record.outcome) {
 ///     Some(RunOutcome::Failed(why)) => println!("the last run failed: {why}"),
@@ -57,7 +57,7 @@ impl fmt::Display for RunOutcome {
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
+/// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
 /// if let Some(record) = job.last().await? {
 ///     println!("{} by {} at {:?}", record.outcome, record.identity, record.began);
 /// }
@@ -90,7 +90,7 @@ impl Record {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(record: &zklock_core::Record) {
+    /// # fn example(record: &zklock::Record) {
     /// println!("the report of day {}", record.period());
     /// # }
     /// ```
@@ -103,7 +103,7 @@ impl Record {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(record: &zklock_core::Record) {
+    /// # fn example(record: &zklock::Record) {
     /// println!("the next run is due at {:?}", record.next());
     /// # }
     /// ```

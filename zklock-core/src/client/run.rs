@@ -10,8 +10,8 @@ use crate::threads::call::Call;
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(job: zklock_core::Once) -> Result<(), zklock_core::Error> {
-/// use zklock_core::Begun;
+/// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+/// use zklock::Begun;
 ///
 /// match job.begin().await? {
 ///     Begun::Run(run) => {
@@ -46,7 +46,7 @@ pub struct RunEntry {
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(run: zklock_core::Run) -> Result<(), zklock_core::Error> {
+/// # async fn example(run: zklock::Run) -> Result<(), zklock::Error> {
 /// match run.hold().run(write_the_report()).await {
 ///     Ok(Ok(())) => run.done().await,
 ///     Ok(Err(why)) => run.failed(why).await,
@@ -70,7 +70,7 @@ impl Run {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(run: &zklock_core::Run) {
+    /// # fn example(run: &zklock::Run) {
     /// println!("running with token {}", run.hold().token());
     /// # }
     /// ```
@@ -101,7 +101,7 @@ impl Run {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(run: zklock_core::Run) -> Result<(), zklock_core::Error> {
+    /// # async fn example(run: zklock::Run) -> Result<(), zklock::Error> {
     /// run.done().await?;
     /// # Ok(())
     /// # }
@@ -124,7 +124,7 @@ impl Run {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(run: zklock_core::Run) -> Result<(), zklock_core::Error> {
+    /// # async fn example(run: zklock::Run) -> Result<(), zklock::Error> {
     /// run.failed("the disk is full").await?;
     /// # Ok(())
     /// # }

@@ -26,9 +26,9 @@ const NAME_AT_MOST: usize = 128;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::{Dialect, LockSpec};
+/// use zklock::{Dialect, LockSpec};
 ///
-/// # fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// # fn example(client: zklock::Client) -> Result<(), zklock::Error> {
 /// let spec = LockSpec::read_lock("/locks/table")?.reentrant(true).dialect(Dialect::Kazoo);
 /// let lock = client.lock(&spec)?;
 /// # Ok(())
@@ -150,7 +150,7 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
     /// // A path from a configuration file, checked before there is a client.
     /// assert!(LockSpec::mutex("/locks/report").is_ok());
@@ -169,9 +169,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Dialect, LockSpec};
+    /// use zklock::{Dialect, LockSpec};
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // In one queue with kazoo's `ReadLock` and `WriteLock`.
     /// let readers = client.lock(&LockSpec::read_lock("/locks/table")?.dialect(Dialect::Kazoo))?;
     /// let hold = readers.acquire().await?;
@@ -191,9 +191,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // Reentrant, so that its holder may go on as a reader.
     /// let write = client.lock(&LockSpec::write_lock("/locks/table")?.reentrant(true))?.acquire().await?;
     /// let read = client.read_lock("/locks/table")?.acquire().await?;
@@ -214,9 +214,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let three = client.lock(&LockSpec::semaphore("/locks/licences", 5)?.permits(3))?.acquire().await?;
     /// # Ok(())
     /// # }
@@ -230,12 +230,12 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
     /// // For a job that needs two of the five licences.
     /// let spec = LockSpec::semaphore("/locks/licences", 5)?.permits(2);
     /// assert_eq!(spec.kind(), "2 of semaphore of 5");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn permits(mut self, permits: u32) -> Self {
@@ -251,9 +251,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let spec = LockSpec::semaphore("/locks/licences", 5)?.limit_at("/limits/licences");
     /// let permit = client.lock(&spec)?.acquire().await?;
     /// // From now on there are seven, for everybody who names that node.
@@ -276,12 +276,12 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
     /// // For a process that leads either of two elections.
     /// let either = [LockSpec::election("/election/scheduler")?, LockSpec::election("/election/janitor")?];
     /// assert_eq!(LockSpec::any(either)?.path(), "/election/scheduler, /election/janitor");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn election(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Election)
@@ -297,13 +297,13 @@ impl LockSpec {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
     /// let spec = LockSpec::exclusive("/jobs/nightly")?;
     /// assert!(spec.check().is_ok());
     /// // It has no queue, so it has no such option.
     /// assert!(spec.linger(Duration::from_secs(10)).check().is_err());
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn exclusive(path: &str) -> Result<Self, Error> {
         Self::at(path, Kind::Exclusive)
@@ -321,9 +321,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let both = LockSpec::all([LockSpec::mutex("/accounts/1")?, LockSpec::mutex("/accounts/2")?])?;
     /// let hold = client.lock(&both)?.acquire().await?;
     /// # Ok(())
@@ -366,9 +366,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let either = LockSpec::any([LockSpec::mutex("/jobs/1")?, LockSpec::mutex("/jobs/2")?])?;
     /// let hold = client.lock(&either)?.acquire().await?;
     /// println!("{}", hold.path());
@@ -397,12 +397,12 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
     /// let spec = LockSpec::mutex("/locks/report")?.set("linger", "10s")?.set("dialect", "kazoo")?;
     /// let error = spec.set("lingers", "10s").unwrap_err();
     /// assert!(error.to_string().ends_with("did you mean linger?"));
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn set(self, name: &str, value: &str) -> Result<Self, Error> {
         named::set(NAMED, self, name, value)
@@ -435,9 +435,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.reentrant(true))?;
     /// let outer = lock.acquire().await?;
     /// let inner = lock.acquire().await?;
@@ -463,9 +463,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Dialect, LockSpec};
+    /// use zklock::{Dialect, LockSpec};
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // Programs in Python use kazoo's `Lock` at the same path.
     /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.dialect(Dialect::Kazoo))?;
     /// let hold = lock.acquire().await?;
@@ -484,9 +484,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Foreign, LockSpec};
+    /// use zklock::{Foreign, LockSpec};
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // Programs with kazoo use this lock too, and their `extra_lock_patterns` let them see our nodes.
     /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.foreign(Foreign::IgnoreUnknown))?;
     /// let hold = lock.acquire().await?;
@@ -529,9 +529,9 @@ impl LockSpec {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.linger(Duration::from_secs(10)))?;
     /// for _ in 0..1_000 {
     ///     // Only the first asks the servers.
@@ -556,9 +556,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.local_turns(64))?;
     /// # Ok(())
     /// # }
@@ -582,9 +582,9 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let lock = client.lock(&LockSpec::mutex("/tenants/17/report")?.figures("report"))?;
     /// let hold = lock.acquire().await?;
     /// assert_eq!(client.stats().lock("report").map(|lock| lock.held), Some(1));
@@ -608,11 +608,11 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
     /// let accounts = [LockSpec::mutex("/accounts/2")?, LockSpec::mutex("/accounts/1")?];
     /// assert_eq!(LockSpec::all(accounts)?.path(), "/accounts/1, /accounts/2");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn path(&self) -> &str {
         &self.path
@@ -623,12 +623,12 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::LockSpec;
+    /// use zklock::LockSpec;
     ///
     /// let spec = LockSpec::mutex("/locks/report")?;
     /// assert!(!spec.is_reentrant());
     /// assert!(spec.reentrant(true).is_reentrant());
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn is_reentrant(&self) -> bool {
         self.reentrant
@@ -651,8 +651,8 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// assert_eq!(zklock_core::LockSpec::semaphore("/locks/licences", 5)?.kind(), "semaphore of 5");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// assert_eq!(zklock::LockSpec::semaphore("/locks/licences", 5)?.kind(), "semaphore of 5");
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn kind(&self) -> String {
         match self.kind {
@@ -694,11 +694,11 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{Dialect, LockSpec};
+    /// use zklock::{Dialect, LockSpec};
     ///
     /// assert!(LockSpec::mutex("/locks/report")?.dialect(Dialect::Kazoo).check().is_ok());
     /// assert!(LockSpec::election("/locks/report")?.dialect(Dialect::Kazoo).check().is_err());
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn check(&self) -> Result<(), Error> {
         self.claims().map(drop)

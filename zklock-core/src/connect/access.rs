@@ -24,14 +24,14 @@ const LONGEST_LIST: usize = 4 * 1024;
 /// # Examples
 ///
 /// ```
-/// use zklock_core::{Access, AccessEntry, Rights};
+/// use zklock::{Access, AccessEntry, Rights};
 ///
 /// assert_eq!(Access::default(), Access::Open);
 /// assert_eq!("read-open".parse(), Ok(Access::ReadOpen));
 ///
 /// let list = Access::list([AccessEntry::sasl("billing", Rights::ALL)?, AccessEntry::world(Rights::READ)])?;
 /// assert_eq!("sasl:billing:cdrwa,world:anyone:r".parse(), Ok(list));
-/// # Ok::<(), zklock_core::Error>(())
+/// # Ok::<(), zklock::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
@@ -52,13 +52,13 @@ pub enum Access {
 /// # Examples
 ///
 /// ```
-/// use zklock_core::{Access, Rights};
+/// use zklock::{Access, Rights};
 ///
 /// // A list from a configuration file should not let everybody change something.
 /// let Access::List(list) = "sasl:billing:cdrwa,world:anyone:r".parse()? else { panic!("it is a list") };
 /// let mut of_all = list.entries().iter().filter(|entry| entry.scheme() == "world");
 /// assert!(of_all.all(|entry| entry.rights() == Rights::READ));
-/// # Ok::<(), zklock_core::Error>(())
+/// # Ok::<(), zklock::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct AccessList(Arc<[AccessEntry]>);
@@ -69,13 +69,13 @@ impl AccessList {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::Access;
+    /// use zklock::Access;
     ///
     /// if let Access::List(list) = "sasl:billing:cdrwa,sasl:reports:r".parse()? {
     ///     let names: Vec<_> = list.entries().iter().map(|entry| entry.id()).collect();
     ///     assert_eq!(names, ["billing", "reports"]);
     /// }
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn entries(&self) -> &[AccessEntry] {
         &self.0
@@ -96,14 +96,14 @@ impl Access {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{Access, AccessEntry, Rights};
+    /// use zklock::{Access, AccessEntry, Rights};
     ///
     /// let team = Access::list([
     ///     AccessEntry::sasl("billing", Rights::ALL)?,
     ///     AccessEntry::sasl("reports", Rights::READ | Rights::CREATE | Rights::DELETE)?,
     /// ])?;
     /// assert_eq!(team.to_string(), "sasl:billing:cdrwa,sasl:reports:cdr");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn list(entries: impl IntoIterator<Item = AccessEntry>) -> Result<Self, Error> {
         let entries: Arc<[AccessEntry]> = entries.into_iter().collect();

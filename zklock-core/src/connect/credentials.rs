@@ -32,13 +32,13 @@ const KERBEROS: &str = "kerberos";
 /// # Examples
 ///
 /// ```
-/// use zklock_core::{Access, ClientOptions, Credentials};
+/// use zklock::{Access, ClientOptions, Credentials};
 ///
 /// let options = ClientOptions::new("zk1:2181")?
 ///     .credentials(Credentials::digest("billing", "secret")?)
 ///     .access(Access::CreatorAll);
 /// assert!(!format!("{options:?}").contains("secret"));
-/// # Ok::<(), zklock_core::Error>(())
+/// # Ok::<(), zklock::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Credentials(Source);
@@ -87,12 +87,12 @@ impl Credentials {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{Credentials, ErrorKind};
+    /// use zklock::{Credentials, ErrorKind};
     ///
     /// let credentials = Credentials::digest("billing", "secret")?;
     /// assert_eq!(format!("{credentials:?}"), r#"digest for "billing", password hidden"#);
     /// assert_eq!(Credentials::digest("bill:ing", "secret").unwrap_err().kind(), ErrorKind::InvalidInput);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn digest(user: &str, password: &str) -> Result<Self, Error> {
         Self::given(Scheme::Digest, Login::new(Scheme::Digest, user, password))
@@ -108,9 +108,9 @@ impl Credentials {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::{ClientOptions, Credentials};
+    /// # use zklock::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::from_env("ZKLOCK_AUTH")?);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_env(variable: &str) -> Result<Self, Error> {
         Self::of_env(Scheme::Digest, variable)
@@ -130,9 +130,9 @@ impl Credentials {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::{ClientOptions, Credentials};
+    /// # use zklock::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::from_file("/run/secrets/zookeeper")?);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::of_file(Scheme::Digest, path.as_ref())
@@ -160,13 +160,13 @@ impl Credentials {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{Access, ClientOptions, Credentials};
+    /// use zklock::{Access, ClientOptions, Credentials};
     ///
     /// let options = ClientOptions::new("zk1:2181")?
     ///     .credentials(Credentials::sasl("billing", "secret")?)
     ///     .access(Access::CreatorAll);
     /// assert!(format!("{options:?}").contains(r#"SASL for "billing", password hidden"#));
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn sasl(user: &str, password: &str) -> Result<Self, Error> {
         Self::given(Scheme::Sasl, Login::new(Scheme::Sasl, user, password))
@@ -181,9 +181,9 @@ impl Credentials {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::{ClientOptions, Credentials};
+    /// # use zklock::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::sasl_from_env("ZKLOCK_SASL")?);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn sasl_from_env(variable: &str) -> Result<Self, Error> {
         Self::of_env(Scheme::Sasl, variable)
@@ -200,9 +200,9 @@ impl Credentials {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::{ClientOptions, Credentials};
+    /// # use zklock::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::sasl_from_file("/run/secrets/sasl")?);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn sasl_from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::of_file(Scheme::Sasl, path.as_ref())
@@ -227,7 +227,7 @@ impl Credentials {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{Access, ClientOptions, Credentials, ErrorKind};
+    /// use zklock::{Access, ClientOptions, Credentials, ErrorKind};
     ///
     /// let options = ClientOptions::new("zk1.example.com:2181")?.access(Access::CreatorAll);
     /// match Credentials::kerberos("zookeeper", None) {
@@ -235,7 +235,7 @@ impl Credentials {
     ///     // Without the feature.
     ///     Err(error) => assert_eq!(error.kind(), ErrorKind::Refused),
     /// }
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn kerberos(service: &str, host: Option<&str>) -> Result<Self, Error> {
         #[cfg(feature = "kerberos")]

@@ -29,14 +29,14 @@ const SERVER_VERSION: &str = "server-version";
 ///
 /// ```
 /// use std::time::Duration;
-/// use zklock_core::ClientOptions;
+/// use zklock::ClientOptions;
 ///
 /// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?
 ///     .session_timeout(Duration::from_secs(20))
 ///     .connect_timeout(Duration::from_secs(3))
 ///     .chroot("/apps/billing")
 ///     .identity("billing/worker-7");
-/// # Ok::<(), zklock_core::Error>(())
+/// # Ok::<(), zklock::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
@@ -135,11 +135,11 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// let twice_as_long = ClientOptions::DEFAULT_SESSION_TIMEOUT * 2;
     /// let options = ClientOptions::new("zk1:2181")?.session_timeout(twice_as_long);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -152,7 +152,7 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// assert!(ClientOptions::new("zk1:2181,zk2:2181,[2001:db8::7]:2181/apps/billing").is_ok());
     /// assert!(ClientOptions::new("http://zk1:2181").is_err());
@@ -188,9 +188,9 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::ClientOptions;
+    /// # use zklock::ClientOptions;
     /// let options = ClientOptions::from_env()?.chroot("/apps/billing");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_env() -> Result<Self, Error> {
         Self::new(&hosts_from_env()?)
@@ -212,12 +212,12 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// let options = ClientOptions::new("zk1:2181")?.set("session-timeout", "20s")?.set("create-chroot", "yes")?;
     /// let error = options.set("sesion-timeout", "20s").unwrap_err();
     /// assert!(error.to_string().ends_with("did you mean session-timeout?"));
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn set(self, name: &str, value: &str) -> Result<Self, Error> {
         let options = named::set(NAMED, self, name, value)?;
@@ -234,12 +234,12 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// // What all environments share, and the hosts of one of them.
     /// let common = ClientOptions::new("localhost:2181")?.chroot("/apps/billing");
     /// let production = common.hosts("zk1:2181,zk2:2181,zk3:2181")?;
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn hosts(mut self, hosts: &str) -> Result<Self, Error> {
         self.hosts = Hosts::parse(hosts)?;
@@ -258,11 +258,11 @@ impl ClientOptions {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// // The locks of a process that crashes are free after 4 s. An outage of 4 s loses them, too.
     /// let options = ClientOptions::new("zk1:2181")?.session_timeout(Duration::from_secs(4));
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
@@ -277,11 +277,11 @@ impl ClientOptions {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// // A command that somebody waits for should fail soon.
     /// let options = ClientOptions::new("zk1:2181,zk2:2181")?.connect_timeout(Duration::from_secs(2));
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -299,10 +299,10 @@ impl ClientOptions {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// let options = ClientOptions::new("zk1:2181")?.try_timeout(Duration::from_millis(200));
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn try_timeout(mut self, timeout: Duration) -> Self {
@@ -316,11 +316,11 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// // The mutex "/locks/report" is at /apps/billing/locks/report.
     /// let options = ClientOptions::new("zk1:2181,zk2:2181")?.chroot("/apps/billing");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn chroot(mut self, path: &str) -> Self {
@@ -335,12 +335,12 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// // What a timeout and `zklock ls` say about who holds a lock.
     /// let name = format!("billing/worker-7 ({})", std::process::id());
     /// let options = ClientOptions::new("zk1:2181")?.identity(&name);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn identity(mut self, identity: &str) -> Self {
@@ -356,9 +356,9 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::ClientOptions;
+    /// # use zklock::ClientOptions;
     /// let options = ClientOptions::new("zk1:2181")?.server_version(3, 4);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn server_version(mut self, major: u32, minor: u32) -> Self {
@@ -375,7 +375,7 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{ClientOptions, Tls};
+    /// use zklock::{ClientOptions, Tls};
     ///
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let tls = Tls::new(&std::fs::read_to_string("ca.pem")?)?;
@@ -396,9 +396,9 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{ClientOptions, Credentials};
+    /// # use zklock::{ClientOptions, Credentials};
     /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::digest("billing", "secret")?);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn credentials(mut self, credentials: Credentials) -> Self {
@@ -411,12 +411,12 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{Access, ClientOptions, Credentials, ErrorKind};
+    /// use zklock::{Access, ClientOptions, Credentials, ErrorKind};
     ///
     /// let options = ClientOptions::new("zk1:2181")?.access(Access::CreatorAll);
     /// assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidInput);
     /// assert!(options.credentials(Credentials::digest("billing", "secret")?).check().is_ok());
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn access(mut self, access: Access) -> Self {
@@ -431,9 +431,9 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::ClientOptions;
+    /// # use zklock::ClientOptions;
     /// let options = ClientOptions::new("zk1:2181/apps/billing")?.create_chroot(true);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn create_chroot(mut self, creates: bool) -> Self {
@@ -457,9 +457,9 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::ClientOptions;
+    /// # use zklock::ClientOptions;
     /// let options = ClientOptions::new("zk1:2181")?.heartbeat(false);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn heartbeat(mut self, beats: bool) -> Self {
@@ -487,7 +487,7 @@ impl ClientOptions {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock_core::ClientOptions;
+    /// use zklock::ClientOptions;
     ///
     /// // Thousands of these clients lead something all day. Each writes every 5 s, not every 1.7 s.
     /// let options = ClientOptions::new("zk1:2181")?
@@ -495,7 +495,7 @@ impl ClientOptions {
     ///     .told_within(Duration::from_secs(6));
     /// assert!(options.check().is_ok());
     /// assert!(options.told_within(Duration::from_secs(60)).check().is_err());
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn told_within(mut self, time: Duration) -> Self {
@@ -523,9 +523,9 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::ClientOptions;
+    /// # use zklock::ClientOptions;
     /// assert!(ClientOptions::new("zk1:2181")?.check().is_ok());
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn check(&self) -> Result<(), Error> {
         self.clone().checked().map(drop)
@@ -698,7 +698,7 @@ impl ClientOptions {
 ///
 /// ```
 /// let named = std::env::var("ZKLOCK_HOSTS").ok().filter(|hosts| !hosts.is_empty());
-/// assert_eq!(zklock_core::face::hosts_from_env().ok(), named);
+/// assert_eq!(zklock::face::hosts_from_env().ok(), named);
 /// ```
 pub fn hosts_from_env() -> Result<String, Error> {
     std::env::var("ZKLOCK_HOSTS").ok().filter(|hosts| !hosts.is_empty()).ok_or_else(|| {

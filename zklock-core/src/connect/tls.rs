@@ -45,7 +45,7 @@ const PASS_PHRASE: &str = "pass-phrase";
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::{Client, ClientOptions, Tls};
+/// use zklock::{Client, ClientOptions, Tls};
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let tls = Tls::from_file("ca.pem")?.identity_from_files("client.pem", "client.key")?;
@@ -91,7 +91,7 @@ impl Tls {
     ///
     /// ```no_run
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let tls = zklock_core::Tls::new(&std::fs::read_to_string("ca.pem")?)?;
+    /// let tls = zklock::Tls::new(&std::fs::read_to_string("ca.pem")?)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -108,8 +108,8 @@ impl Tls {
     /// # Examples
     ///
     /// ```no_run
-    /// let tls = zklock_core::Tls::from_file("/etc/zookeeper/ca.pem")?;
-    /// # Ok::<(), zklock_core::Error>(())
+    /// let tls = zklock::Tls::from_file("/etc/zookeeper/ca.pem")?;
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_file(authorities: impl AsRef<Path>) -> Result<Self, Error> {
         Self::trusting(Source::File(authorities.as_ref().into()))
@@ -130,8 +130,8 @@ impl Tls {
     /// # Examples
     ///
     /// ```no_run
-    /// let tls = zklock_core::Tls::system()?;
-    /// # Ok::<(), zklock_core::Error>(())
+    /// let tls = zklock::Tls::system()?;
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn system() -> Result<Self, Error> {
         Self::trusting(Source::of_the_system()?)
@@ -155,7 +155,7 @@ impl Tls {
     /// ```no_run
     /// # use std::fs::read_to_string;
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let tls = zklock_core::Tls::new(&read_to_string("ca.pem")?)?
+    /// let tls = zklock::Tls::new(&read_to_string("ca.pem")?)?
     ///     .identity(&read_to_string("client.pem")?, &read_to_string("client.key")?)?;
     /// # Ok(())
     /// # }
@@ -175,9 +175,9 @@ impl Tls {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::Tls;
+    /// # use zklock::Tls;
     /// let tls = Tls::from_file("ca.pem")?.identity_from_files("client.pem", "client.key")?;
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn identity_from_files(
         self,
@@ -199,12 +199,12 @@ impl Tls {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{PassPhrase, Tls};
+    /// use zklock::{PassPhrase, Tls};
     ///
     /// let tls = Tls::from_file("ca.pem")?
     ///     .pass_phrase(PassPhrase::from_file("/run/secrets/client-key")?)
     ///     .identity_from_files("client.pem", "client.key")?;
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn pass_phrase(self, pass_phrase: PassPhrase) -> Self {

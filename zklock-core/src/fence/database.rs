@@ -8,13 +8,13 @@
 /// library, such as sqlx:
 ///
 /// ```no_run
-/// use zklock_core::fence::Database;
+/// use zklock::fence::Database;
 ///
 /// # struct Transaction;
 /// # impl Transaction {
 /// #     async fn execute(&self, _: &str, _: (&str, &str, i64)) -> Result<u64, Box<dyn std::error::Error>> { Ok(1) }
 /// # }
-/// # async fn example(hold: &zklock_core::Hold, transaction: Transaction) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn example(hold: &zklock::Hold, transaction: Transaction) -> Result<(), Box<dyn std::error::Error>> {
 /// let (name, ensemble, token) = (hold.path(), hold.ensemble_id().await?, i64::try_from(hold.token().value())?);
 /// let raise = Database::PostgreSql.raise();
 /// if transaction.execute(raise, (name, &ensemble, token)).await? == 0 {
@@ -42,7 +42,7 @@ impl Database {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::fence::Database;
+    /// use zklock::fence::Database;
     ///
     /// assert!(Database::Sqlite.create_table().starts_with("CREATE TABLE IF NOT EXISTS zklock_fences"));
     /// ```
@@ -71,7 +71,7 @@ impl Database {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::fence::Database;
+    /// use zklock::fence::Database;
     ///
     /// assert!(Database::PostgreSql.raise().contains("VALUES ($1, $2, $3)"));
     /// assert!(Database::MariaDb.raise().contains("VALUES (?, ?, ?)"));
@@ -99,7 +99,7 @@ impl Database {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::fence::Database;
+    /// use zklock::fence::Database;
     ///
     /// assert!(Database::Sqlite.look().starts_with("SELECT ensemble, token"));
     /// ```

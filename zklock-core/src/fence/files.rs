@@ -38,9 +38,9 @@ const FENCE: &str = ".zklock-fence";
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::fence::{self, Stamp};
+/// use zklock::fence::{self, Stamp};
 ///
-/// # async fn example(hold: &zklock_core::Hold) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn example(hold: &zklock::Hold) -> Result<(), Box<dyn std::error::Error>> {
 /// let stamp = Stamp::of(hold).await?;
 /// std::fs::write("reports/.sales.new", "1,2,3")?;
 /// fence::publish(&stamp, "reports/.sales.new".as_ref(), "reports/sales.csv".as_ref())?;

@@ -14,9 +14,9 @@ const LONGEST_ENSEMBLE: usize = 64;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::fence::Stamp;
+/// use zklock::fence::Stamp;
 ///
-/// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
 /// let stamp = Stamp::of(hold).await?;
 /// println!("{} {} {}", stamp.name(), stamp.ensemble(), stamp.token());
 /// # Ok(())
@@ -40,8 +40,8 @@ impl Stamp {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// let stamp = zklock_core::fence::Stamp::of(hold).await?;
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
+    /// let stamp = zklock::fence::Stamp::of(hold).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -61,8 +61,8 @@ impl Stamp {
     /// # Examples
     ///
     /// ```
-    /// # fn main() -> Result<(), zklock_core::Error> {
-    /// let stamp = zklock_core::fence::Stamp::new("/locks/report", "9e0ab669", 8_589_934_593)?;
+    /// # fn main() -> Result<(), zklock::Error> {
+    /// let stamp = zklock::fence::Stamp::new("/locks/report", "9e0ab669", 8_589_934_593)?;
     /// assert_eq!(stamp.token(), 8_589_934_593);
     /// # Ok(())
     /// # }
@@ -89,8 +89,8 @@ impl Stamp {
     /// # Examples
     ///
     /// ```
-    /// # fn main() -> Result<(), zklock_core::Error> {
-    /// # let stamp = zklock_core::fence::Stamp::new("/locks/report", "9e0ab669", 8_589_934_593)?;
+    /// # fn main() -> Result<(), zklock::Error> {
+    /// # let stamp = zklock::fence::Stamp::new("/locks/report", "9e0ab669", 8_589_934_593)?;
     /// assert_eq!(stamp.name(), "/locks/report");
     /// # Ok(())
     /// # }
@@ -104,8 +104,8 @@ impl Stamp {
     /// # Examples
     ///
     /// ```
-    /// # fn main() -> Result<(), zklock_core::Error> {
-    /// # let stamp = zklock_core::fence::Stamp::new("/locks/report", "9e0ab669", 8_589_934_593)?;
+    /// # fn main() -> Result<(), zklock::Error> {
+    /// # let stamp = zklock::fence::Stamp::new("/locks/report", "9e0ab669", 8_589_934_593)?;
     /// assert_eq!(stamp.ensemble(), "9e0ab669");
     /// # Ok(())
     /// # }
@@ -119,8 +119,8 @@ impl Stamp {
     /// # Examples
     ///
     /// ```
-    /// # fn main() -> Result<(), zklock_core::Error> {
-    /// # let stamp = zklock_core::fence::Stamp::new("/locks/report", "9e0ab669", 8_589_934_593)?;
+    /// # fn main() -> Result<(), zklock::Error> {
+    /// # let stamp = zklock::fence::Stamp::new("/locks/report", "9e0ab669", 8_589_934_593)?;
     /// // Databases keep it as a signed number of 64 bits.
     /// assert!(i64::try_from(stamp.token()).is_ok());
     /// # Ok(())

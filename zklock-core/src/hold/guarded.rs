@@ -16,7 +16,7 @@ const BYTES_OF_A_WRITE: usize = 64;
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
 /// let writes = hold.guarded().create("/report/2", b"the text").set_data("/report/last", b"2", None);
 /// writes.delete("/report/1", None).commit().await?;
 /// # Ok(())
@@ -37,7 +37,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// hold.guarded().set_data("/report/state", b"done", None).commit().await?;
     /// # Ok(())
     /// # }
@@ -53,7 +53,7 @@ impl Guarded {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// // Both nodes or none.
     /// hold.guarded().create("/report", b"").create("/report/state", b"begun").commit().await?;
     /// # Ok(())
@@ -68,7 +68,7 @@ impl Guarded {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// if let Some(count) = hold.read("/report/count").await? {
     ///     hold.guarded().set_data("/report/count", b"8", Some(count.version)).commit().await?;
     /// }
@@ -84,7 +84,7 @@ impl Guarded {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// // The job is taken out of the list when its result is there, and not before.
     /// hold.guarded().set_data("/results/7", b"done", None).delete("/jobs/7", None).commit().await?;
     /// # Ok(())
@@ -126,9 +126,9 @@ impl Guarded {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::ErrorKind;
+    /// use zklock::ErrorKind;
     ///
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// match hold.guarded().create("/report/state", b"begun").commit().await {
     ///     Err(error) if error.kind() == ErrorKind::Conflict => println!("it has begun before"),
     ///     committed => drop(committed?),
@@ -167,7 +167,7 @@ impl Guarded {
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
 /// let written = hold.guarded().create("/report/state", b"begun").set_data("/report/count", b"1", None);
 /// let written = written.commit().await?;
 /// assert_eq!(written.versions()[0], Some(0));
@@ -188,7 +188,7 @@ impl Committed {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// let begun = hold.guarded().set_data("/report/state", b"begun", None).commit().await?;
     /// // Refused if anybody has written to the node since.
     /// hold.guarded().set_data("/report/state", b"done", begun.versions()[0]).commit().await?;

@@ -37,8 +37,8 @@ listed! {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(hold: &zklock_core::Hold) {
-    /// use zklock_core::HoldState;
+    /// # fn example(hold: &zklock::Hold) {
+    /// use zklock::HoldState;
     ///
     /// match hold.state() {
     ///     HoldState::Held => {}
@@ -67,7 +67,7 @@ listed! {
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+/// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
 /// let hold = lock.acquire().await?;
 /// tokio::select! {
 ///     () = write_the_report(hold.token()) => hold.release().await?,
@@ -75,7 +75,7 @@ listed! {
 /// }
 /// # Ok(())
 /// # }
-/// # async fn write_the_report(_: zklock_core::Token) {}
+/// # async fn write_the_report(_: zklock::Token) {}
 /// ```
 #[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
 pub struct Hold {
@@ -122,11 +122,11 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) {
+    /// # async fn example(hold: &zklock::Hold) {
     /// // The storage refuses a token that is smaller than the largest it has seen.
     /// store("report.csv", hold.token()).await;
     /// # }
-    /// # async fn store(_: &str, _: zklock_core::Token) {}
+    /// # async fn store(_: &str, _: zklock::Token) {}
     /// ```
     pub fn token(&self) -> Token {
         self.grant().token()
@@ -137,7 +137,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let either = client.any(&[client.mutex("/jobs/1")?, client.mutex("/jobs/2")?])?;
     /// let hold = either.acquire().await?;
     /// println!("do what {} stands for", hold.path());
@@ -154,7 +154,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(hold: &zklock_core::Hold) {
+    /// # fn example(hold: &zklock::Hold) {
     /// // An operator finds that node with `zklock ls`.
     /// println!("{} is held as {}", hold.path(), hold.node());
     /// # }
@@ -168,7 +168,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let accounts = [client.mutex("/accounts/1")?, client.mutex("/accounts/2")?];
     /// let hold = client.all(&accounts)?.acquire().await?;
     /// assert_eq!(hold.nodes().count(), 2);
@@ -185,9 +185,9 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::HoldState;
+    /// use zklock::HoldState;
     ///
-    /// # fn example(hold: &zklock_core::Hold) {
+    /// # fn example(hold: &zklock::Hold) {
     /// if hold.state() == HoldState::AtRisk {
     ///     println!("begin nothing new: the lock is certain for {:?} only", hold.valid_for());
     /// }
@@ -218,7 +218,7 @@ impl Hold {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # fn example(hold: &zklock_core::Hold, pieces: &[u32]) {
+    /// # fn example(hold: &zklock::Hold, pieces: &[u32]) {
     /// for piece in pieces {
     ///     // A piece takes less than a second.
     ///     if hold.valid_for() < Duration::from_secs(1) {
@@ -257,13 +257,13 @@ impl Hold {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// // The request is given up after two seconds.
     /// hold.ensure(Duration::from_secs(2))?;
     /// send_the_request(hold.token(), Duration::from_secs(2)).await;
     /// # Ok(())
     /// # }
-    /// # async fn send_the_request(_: zklock_core::Token, _: Duration) {}
+    /// # async fn send_the_request(_: zklock::Token, _: Duration) {}
     /// ```
     pub fn ensure(&self, needs: Duration) -> Result<(), Error> {
         self.held.get()?;
@@ -319,7 +319,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// let hold = lock.acquire().await?;
     /// match hold.run(write_the_report()).await {
     ///     Ok(pages) => println!("{pages} pages"),
@@ -350,7 +350,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: zklock::Hold) -> Result<(), zklock::Error> {
     /// tokio::select! {
     ///     () = write_the_report() => hold.release().await?,
     ///     Ok(Some(reason)) = hold.lost() => println!("stopped, others may write it: {reason}"),
@@ -368,7 +368,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(hold: &zklock_core::Hold) {
+    /// # fn example(hold: &zklock::Hold) {
     /// let loss = hold.loss();
     /// std::thread::spawn(move || {
     ///     if let Ok(Some(reason)) = loss.lost().wait() {
@@ -397,7 +397,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// let _watch = hold.on_lost(|reason| eprintln!("stop: {reason}"))?;
     /// # Ok(())
     /// # }
@@ -431,7 +431,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: zklock::Hold) -> Result<(), zklock::Error> {
     /// tokio::select! {
     ///     Ok(true) = hold.wanted() => hold.release().await?,
     ///     _ = hold.lost() => {}
@@ -449,7 +449,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: zklock::Hold) -> Result<(), zklock::Error> {
     /// for piece in 0..1_000 {
     ///     work_on(piece);
     ///     if hold.is_wanted() {
@@ -470,9 +470,9 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Hold, Wanted};
+    /// use zklock::{Hold, Wanted};
     ///
-    /// # fn example(hold: &Hold) -> Result<(), zklock_core::Error> {
+    /// # fn example(hold: &Hold) -> Result<(), zklock::Error> {
     /// // The work ends early if others wait. It cannot release the lock.
     /// work(&hold.watch_wanted());
     /// hold.release().wait()
@@ -497,7 +497,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// let _watch = hold.on_wanted(|| eprintln!("somebody waits: make haste"))?;
     /// # Ok(())
     /// # }
@@ -532,7 +532,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// // Before a step that cannot be undone.
     /// let valid_for = hold.confirm().await?;
     /// println!("nobody else holds the lock for the next {valid_for:?}");
@@ -596,8 +596,8 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
-    /// use zklock_core::ErrorKind;
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
+    /// use zklock::ErrorKind;
     ///
     /// // Without a version the write would be done whatever the node holds by then.
     /// let Some(before) = hold.read("/report/state").await? else { return Ok(()) };
@@ -650,7 +650,7 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// let (ensemble, token) = (hold.ensemble_id().await?, hold.token());
     /// # Ok(())
     /// # }
@@ -699,9 +699,9 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::ErrorKind;
+    /// use zklock::ErrorKind;
     ///
-    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// # async fn example(hold: zklock::Hold) -> Result<(), zklock::Error> {
     /// match hold.release().await {
     ///     Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => println!("check the report: {error}"),
     ///     released => released?,

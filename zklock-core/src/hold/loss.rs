@@ -13,7 +13,7 @@ use crate::threads::fork_safe::ForkSafe;
 /// # Examples
 ///
 /// ```no_run
-/// # fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// # fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
 /// let loss = hold.loss();
 /// let watchman = std::thread::spawn(move || loss.lost().wait());
 /// # Ok(())
@@ -30,7 +30,7 @@ impl Loss {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(loss: &zklock_core::Loss) {
+    /// # fn example(loss: &zklock::Loss) {
     /// if let Some(reason) = loss.reason() {
     ///     println!("stop: {reason}");
     /// }
@@ -56,7 +56,7 @@ impl Loss {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(loss: &zklock_core::Loss) -> Result<(), zklock_core::Error> {
+    /// # fn example(loss: &zklock::Loss) -> Result<(), zklock::Error> {
     /// match loss.lost().wait()? {
     ///     Some(reason) => println!("others may hold the lock: {reason}"),
     ///     None => println!("released"),

@@ -17,7 +17,7 @@ use std::fmt;
 /// # Examples
 ///
 /// ```no_run
-/// # fn example(hold: &zklock_core::Hold, seen: &mut u64) {
+/// # fn example(hold: &zklock::Hold, seen: &mut u64) {
 /// let token = hold.token().value();
 /// assert!(token >= *seen, "a stale holder");
 /// *seen = token;
@@ -42,7 +42,7 @@ impl Token {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(hold: &zklock_core::Hold) {
+    /// # fn example(hold: &zklock::Hold) {
     /// // The database refuses what an earlier holder writes too late.
     /// let token = hold.token().value();
     /// println!("UPDATE report SET text = $1, token = {token} WHERE token <= {token}");

@@ -12,7 +12,7 @@ use crate::threads::fork_safe::ForkSafe;
 /// # Examples
 ///
 /// ```no_run
-/// # fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// # fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
 /// let wanted = hold.watch_wanted();
 /// for piece in 0..1_000 {
 ///     work_on(piece);
@@ -35,7 +35,7 @@ impl Wanted {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(wanted: &zklock_core::Wanted) {
+    /// # fn example(wanted: &zklock::Wanted) {
     /// if wanted.is_set() {
     ///     println!("others wait: finish early");
     /// }
@@ -59,7 +59,7 @@ impl Wanted {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # fn example(wanted: &zklock_core::Wanted) -> Result<(), zklock_core::Error> {
+    /// # fn example(wanted: &zklock::Wanted) -> Result<(), zklock::Error> {
     /// if wanted.wanted().wait_timeout(Duration::from_secs(60))? {
     ///     println!("others wait: finish early");
     /// }

@@ -25,7 +25,7 @@ use std::time::SystemTime;
 /// ```no_run
 /// use std::time::SystemTime;
 ///
-/// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+/// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
 /// for contender in lock.contenders().await?.iter().filter(|contender| contender.holds) {
 ///     let age = SystemTime::now().duration_since(contender.since).unwrap_or_default();
 ///     println!("{} has been there for {age:?}, in session {:#x}", contender.identity, contender.session);
@@ -80,7 +80,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// for (position, contender) in lock.contenders().await?.iter().enumerate() {
     ///     println!("{position} {} {}", contender.identity, if contender.holds { "holds" } else { "waits" });
     /// }
@@ -111,7 +111,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// for contender in lock.contenders().await? {
     ///     if contender.identity == "db7/4711" {
     ///         lock.evict(&contender.node).await?;
@@ -142,7 +142,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// for holder in client.mutex("/locks/report")?.break_lock().await? {
     ///     println!("{} held it", holder.identity);
     /// }
@@ -186,7 +186,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// for holder in client.mutex("/locks/report")?.request_release().await? {
     ///     println!("{} is asked to let it go", holder.identity);
     /// }

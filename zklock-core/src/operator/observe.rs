@@ -21,7 +21,7 @@ use tokio::sync::Mutex;
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
 /// let mut observer = client.election("/election/scheduler")?.observe()?;
 /// let leader = observer.next().await?;
 /// println!("{} leads", leader.map_or("nobody".to_owned(), |leader| leader.identity));
@@ -51,7 +51,7 @@ impl Observer {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # async fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// let mut observer = lock.observe()?;
     /// // At once, and then each time that another one holds the lock.
     /// while let Some(holder) = observer.next().await? {
@@ -94,7 +94,7 @@ impl Lock {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let mut observer = client.election("/election/scheduler")?.observe()?;
     /// loop {
     ///     match observer.next().await? {

@@ -24,7 +24,7 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let text = zklock_core::Stats::default().to_prometheus();
+    /// let text = zklock::Stats::default().to_prometheus();
     /// assert!(text.contains("# TYPE zklock_acquires_total counter\n"));
     /// assert!(text.contains("zklock_acquires_total{outcome=\"granted\"} 0\n"));
     /// assert!(text.contains("zklock_acquire_wait_seconds_bucket{le=\"0.1024\"} 0\n"));
@@ -40,9 +40,9 @@ impl Stats {
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::prometheus_text;
+/// use zklock::prometheus_text;
 ///
-/// # fn example(orders: &zklock_core::Client, billing: &zklock_core::Client) {
+/// # fn example(orders: &zklock::Client, billing: &zklock::Client) {
 /// let page = prometheus_text(&[("orders", orders.stats()), ("billing", billing.stats())].into());
 /// assert!(page.contains("zklock_sessions_total{client=\"billing\"} 1\n"));
 /// # }

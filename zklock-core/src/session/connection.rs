@@ -16,7 +16,7 @@ listed! {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::ConnectionState;
+    /// # use zklock::ConnectionState;
     /// fn may_hold_locks(state: ConnectionState) -> bool {
     ///     matches!(state, ConnectionState::Connected | ConnectionState::Disconnected)
     /// }
@@ -55,9 +55,9 @@ impl fmt::Display for ConnectionState {
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::ConnectionState;
+/// use zklock::ConnectionState;
 ///
-/// # async fn example(client: &zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// # async fn example(client: &zklock::Client) -> Result<(), zklock::Error> {
 /// let mut connection = client.connection()?;
 /// while let Some(state) = connection.next().await {
 ///     if state == ConnectionState::SessionLost {
@@ -95,7 +95,7 @@ impl Connection {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: &zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: &zklock::Client) -> Result<(), zklock::Error> {
     /// let mut connection = client.connection()?;
     /// println!("now {:?}", connection.next().await);
     /// println!("then {:?}", connection.next().await);

@@ -65,7 +65,7 @@ const WORD: &str = "guardian";
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
 /// let mut command = std::process::Command::new("zklock");
 /// command.arg("guardian");
 /// let guardian = client.guard(command).await?;
@@ -122,7 +122,7 @@ impl Guardian {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client, guardian: zklock_core::Guardian) {
+    /// # async fn example(client: zklock::Client, guardian: zklock::Guardian) {
     /// client.close().await;
     /// // No process of ours is left when this returns.
     /// guardian.dismiss().await;
@@ -139,7 +139,7 @@ impl Guardian {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock_core::Client, command: std::process::Command) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client, command: std::process::Command) -> Result<(), zklock::Error> {
     /// client.guard(command).await?.keep();
     /// # Ok(())
     /// # }

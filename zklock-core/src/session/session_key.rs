@@ -37,9 +37,9 @@ const LONGEST: usize = 1024;
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use zklock_core::{Client, ClientOptions, SessionKey};
+/// use zklock::{Client, ClientOptions, SessionKey};
 ///
-/// # async fn example(client: Client, options: ClientOptions) -> Result<(), zklock_core::Error> {
+/// # async fn example(client: Client, options: ClientOptions) -> Result<(), zklock::Error> {
 /// // In the process that may die. It passes the bytes on, for example through a pipe.
 /// let bytes = client.session_key().await?.to_bytes();
 ///
@@ -63,9 +63,9 @@ pub struct SessionKey {
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use zklock_core::{ClientOptions, SessionEnd, SessionKey};
+/// use zklock::{ClientOptions, SessionEnd, SessionKey};
 ///
-/// # async fn example(key: SessionKey, options: ClientOptions) -> Result<(), zklock_core::Error> {
+/// # async fn example(key: SessionKey, options: ClientOptions) -> Result<(), zklock::Error> {
 /// match key.end_session(&options, Duration::from_secs(5)).await? {
 ///     SessionEnd::Ended => println!("its locks are free from now on"),
 ///     end => println!("nothing was left to end: {end:?}"),
@@ -93,7 +93,7 @@ impl SessionKey {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(key: &zklock_core::SessionKey) {
+    /// # fn example(key: &zklock::SessionKey) {
     /// // The key itself has no business in a log.
     /// println!("waiting for the end of the process with session {:#x}", key.session_id());
     /// # }
@@ -107,7 +107,7 @@ impl SessionKey {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(key: &zklock_core::SessionKey, options: &zklock_core::ClientOptions) -> Result<(), zklock_core::Error> {
+    /// # async fn example(key: &zklock::SessionKey, options: &zklock::ClientOptions) -> Result<(), zklock::Error> {
     /// // After that time the servers have ended the session anyway.
     /// key.end_session(options, key.session_timeout()).await?;
     /// # Ok(())
@@ -122,9 +122,9 @@ impl SessionKey {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::SessionKey;
+    /// use zklock::SessionKey;
     ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let key = client.session_key().await?;
     /// assert_eq!(SessionKey::from_bytes(&key.to_bytes())?, key);
     /// # Ok(())
@@ -143,7 +143,7 @@ impl SessionKey {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{ErrorKind, SessionKey};
+    /// use zklock::{ErrorKind, SessionKey};
     ///
     /// let error = SessionKey::from_bytes(b"not a key").unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -187,7 +187,7 @@ impl SessionKey {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock_core::{ClientOptions, SessionKey};
+    /// use zklock::{ClientOptions, SessionKey};
     ///
     /// # async fn example(mut worker: std::process::Child, key: SessionKey) -> Result<(), Box<dyn std::error::Error>> {
     /// worker.wait()?;

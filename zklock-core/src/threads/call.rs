@@ -29,14 +29,14 @@ use std::time::Duration;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::Lock;
+/// use zklock::Lock;
 ///
-/// async fn in_a_task(lock: &Lock) -> Result<(), zklock_core::Error> {
+/// async fn in_a_task(lock: &Lock) -> Result<(), zklock::Error> {
 ///     let hold = lock.acquire().await?;
 ///     hold.release().await
 /// }
 ///
-/// fn in_a_thread(lock: &Lock) -> Result<(), zklock_core::Error> {
+/// fn in_a_thread(lock: &Lock) -> Result<(), zklock::Error> {
 ///     let hold = lock.acquire().wait()?;
 ///     hold.release().wait()
 /// }
@@ -101,7 +101,7 @@ impl<T: Send + 'static> Call<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # fn example(lock: zklock::Lock) -> Result<(), zklock::Error> {
     /// let mut call = lock.acquire();
     /// // A reentrant lock that this thread already has is granted without a wait.
     /// let hold = match call.at_once() {
@@ -134,7 +134,7 @@ impl<T: Send + 'static> Call<T> {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # fn example(lock: &zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # fn example(lock: &zklock::Lock) -> Result<(), zklock::Error> {
     /// let hold = lock.acquire_timeout(Duration::from_secs(5)).wait()?;
     /// # Ok(())
     /// # }
@@ -155,7 +155,7 @@ impl<T: Send + 'static> Call<T> {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # fn example(hold: &zklock_core::Hold) {
+    /// # fn example(hold: &zklock::Hold) {
     /// if let Ok(Some(reason)) = hold.lost().wait_timeout(Duration::from_secs(1)) {
     ///     println!("stop: {reason}");
     /// }
@@ -175,8 +175,8 @@ impl<T: Send + 'static> Call<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::{Interrupt, Lock};
-    /// # fn example(lock: &Lock, interrupt: &Interrupt) -> Result<(), zklock_core::Error> {
+    /// # use zklock::{Interrupt, Lock};
+    /// # fn example(lock: &Lock, interrupt: &Interrupt) -> Result<(), zklock::Error> {
     /// // Until the lock is held, or another thread triggers the interrupt.
     /// let hold = lock.acquire().wait_unless(interrupt)?;
     /// # Ok(())
@@ -226,10 +226,10 @@ impl<T: Send + 'static> Call<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::{Owner, Wait};
+    /// use zklock::{Owner, Wait};
     ///
-    /// # use zklock_core::Lock;
-    /// # fn example(lock: Lock, wake: std::sync::mpsc::Sender<()>) -> Result<(), zklock_core::Error> {
+    /// # use zklock::Lock;
+    /// # fn example(lock: Lock, wake: std::sync::mpsc::Sender<()>) -> Result<(), zklock::Error> {
     /// let call = lock.acquire_as(Owner::once(), Wait::Forever);
     /// // The event loop fetches the result when it is woken.
     /// let acquiring = call.detach(move || drop(wake.send(())))?;

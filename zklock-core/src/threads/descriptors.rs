@@ -30,7 +30,7 @@ static CLOSED: AtomicU32 = AtomicU32::new(0);
 /// # Examples
 ///
 /// ```
-/// assert!(zklock_core::face::Opened::now().are_ours());
+/// assert!(zklock::face::Opened::now().are_ours());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opened {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// # Examples
 ///
 /// ```
-/// use zklock_core::face::Process;
+/// use zklock::face::Process;
 ///
 /// let here = Process::current();
 /// assert_eq!(here, Process::current());
@@ -36,7 +36,7 @@ static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
 ///
 /// ```
 /// use std::sync::atomic::AtomicU32;
-/// use zklock_core::face::mark_processes;
+/// use zklock::face::mark_processes;
 ///
 /// // In a page that the kernel clears. (Here it is not, so do not fork.)
 /// static MARK: AtomicU32 = AtomicU32::new(0);
@@ -54,7 +54,7 @@ pub fn mark_processes(mark: &'static AtomicU32) {
 /// # Examples
 ///
 /// ```
-/// use zklock_core::face::{Process, has_forked};
+/// use zklock::face::{Process, has_forked};
 ///
 /// let parent = Process::current();
 /// has_forked(); // in a child
@@ -80,7 +80,7 @@ impl Process {
     /// # Examples
     ///
     /// ```
-    /// assert!(zklock_core::face::Process::current().number() > 0);
+    /// assert!(zklock::face::Process::current().number() > 0);
     /// ```
     pub fn number(self) -> u32 {
         self.0
@@ -131,7 +131,7 @@ fn forked() -> Error {
 ///
 /// ```
 /// use std::sync::Mutex;
-/// use zklock_core::face::OfProcess;
+/// use zklock::face::OfProcess;
 ///
 /// static NAMES: OfProcess<Mutex<Vec<&str>>> = OfProcess::new();
 /// NAMES.here(|_| Mutex::default()).lock().unwrap().push("report");

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 /// # Examples
 ///
 /// ```
-/// use zklock_core::Interrupt;
+/// use zklock::Interrupt;
 ///
 /// let interrupt = Interrupt::new();
 /// let elsewhere = interrupt.clone();
@@ -36,9 +36,9 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::Interrupt;
+    /// use zklock::Interrupt;
     ///
-    /// # fn example(lock: &zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// # fn example(lock: &zklock::Lock) -> Result<(), zklock::Error> {
     /// let interrupt = Interrupt::new();
     /// // ... give a clone to the thread that handles signals ...
     /// let hold = lock.acquire().wait_unless(&interrupt)?;
@@ -54,9 +54,9 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock_core::Interrupt;
+    /// use zklock::Interrupt;
     ///
-    /// # fn example(lock: zklock_core::Lock) {
+    /// # fn example(lock: zklock::Lock) {
     /// let interrupt = Interrupt::new();
     /// let for_waiter = interrupt.clone();
     /// let waiter = std::thread::spawn(move || lock.acquire().wait_unless(&for_waiter));
@@ -78,7 +78,7 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```
-    /// # let interrupt = zklock_core::Interrupt::new();
+    /// # let interrupt = zklock::Interrupt::new();
     /// interrupt.trigger();
     /// // ... all waits have ended ...
     /// interrupt.reset();
@@ -93,7 +93,7 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```
-    /// # let interrupt = zklock_core::Interrupt::new();
+    /// # let interrupt = zklock::Interrupt::new();
     /// assert!(!interrupt.is_triggered());
     /// interrupt.trigger();
     /// assert!(interrupt.is_triggered());

@@ -153,7 +153,7 @@ fn stop() -> ! {
 /// # Examples
 ///
 /// ```no_run
-/// zklock_core::face::log_panics();
+/// zklock::face::log_panics();
 /// ```
 pub fn log_panics() {
     set_hook(Box::new(|panic| {
@@ -169,7 +169,7 @@ pub fn log_panics() {
 /// # Examples
 ///
 /// ```
-/// zklock_core::face::check_descriptors();
+/// zklock::face::check_descriptors();
 /// ```
 pub fn check_descriptors() {
     let io = lock_ignoring_poison(IO.here(|_| Mutex::default())).clone();
@@ -190,9 +190,9 @@ pub fn check_descriptors() {
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
-/// zklock_core::face::call_later(move || sender.send(7).unwrap())?;
+/// zklock::face::call_later(move || sender.send(7).unwrap())?;
 /// assert_eq!(receiver.recv(), Ok(7));
-/// # Ok::<(), zklock_core::Error>(())
+/// # Ok::<(), zklock::Error>(())
 /// ```
 pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     static STARTED: OfProcess<Mutex<Option<Sender<Job>>>> = OfProcess::new();

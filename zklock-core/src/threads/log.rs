@@ -34,7 +34,7 @@ pub trait TakeLine: Send + Sync + 'static {
 ///
 /// ```
 /// use tracing::{Level, level_filters::LevelFilter};
-/// use zklock_core::face::{TakeLine, log_to};
+/// use zklock::face::{TakeLine, log_to};
 ///
 /// struct Print;
 ///
@@ -46,7 +46,7 @@ pub trait TakeLine: Send + Sync + 'static {
 ///         println!("{level} {line}");
 ///     }
 /// }
-/// # fn main() -> Result<(), zklock_core::Error> {
+/// # fn main() -> Result<(), zklock::Error> {
 /// log_to(Print)
 /// # }
 /// ```

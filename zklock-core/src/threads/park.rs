@@ -36,7 +36,7 @@ static CHOICE: OnceLock<Choose> = OnceLock::new();
 /// # Examples
 ///
 /// ```
-/// zklock_core::face::park_by(|| None);
+/// zklock::face::park_by(|| None);
 /// ```
 pub fn park_by(choose: fn() -> Option<Arc<dyn Park>>) {
     // The first one stays.

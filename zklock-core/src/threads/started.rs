@@ -22,9 +22,9 @@ use tokio::task::AbortHandle;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock_core::{Lock, Owner, Wait};
+/// use zklock::{Lock, Owner, Wait};
 ///
-/// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
+/// # fn example(lock: &Lock) -> Result<(), zklock::Error> {
 /// let (sender, ready) = std::sync::mpsc::channel();
 /// let acquiring = lock.acquire_as(Owner::once(), Wait::Forever).detach(move || drop(sender.send(())))?;
 /// // ... do something else, or drop it to leave the queue ...
@@ -111,8 +111,8 @@ impl<T> Started<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::{Hold, Started};
-    /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock_core::Error> {
+    /// # use zklock::{Hold, Started};
+    /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock::Error> {
     /// match acquiring.fetch() {
     ///     Some(hold) => hold?.release().wait()?,
     ///     None => println!("still in the queue"),
@@ -146,7 +146,7 @@ impl<T> Started<T> {
     /// ```no_run
     /// use std::time::Instant;
     ///
-    /// # fn example(acquiring: zklock_core::Started<zklock_core::Hold>) {
+    /// # fn example(acquiring: zklock::Started<zklock::Hold>) {
     /// // The event loop sleeps no longer than this, and then fetches.
     /// let longest = acquiring.due().map(|due| due.saturating_duration_since(Instant::now()));
     /// # }
@@ -179,8 +179,8 @@ impl<T> Started<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock_core::{Hold, Started};
-    /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock_core::Error> {
+    /// # use zklock::{Hold, Started};
+    /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock::Error> {
     /// acquiring.cancel();
     /// if let Some(Ok(hold)) = acquiring.fetch() {
     ///     // It was granted before.

@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 /// # Examples
 ///
 /// ```no_run
-/// # fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// # fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
 /// let watch = hold.on_lost(|reason| eprintln!("stop: {reason}"))?;
 /// // ... work ...
 /// drop(watch);

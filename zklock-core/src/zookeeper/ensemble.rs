@@ -124,7 +124,7 @@ pub(crate) type Versions = Vec<Option<i32>>;
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
 /// if let Some(node) = hold.read("/report/state").await? {
 ///     println!("version {}, {} bytes", node.version, node.data.len());
 /// }

@@ -3,7 +3,7 @@
 use crate::calls::waker::Waker;
 use std::sync::Arc;
 use std::time::Instant;
-use zklock_core::Error;
+use zklock::Error;
 
 /// A call that has not begun.
 pub(crate) trait Call: Send + Sized + 'static {
@@ -29,13 +29,13 @@ pub(crate) trait Started: Send {
     /// Returns the result, if it is there. If not, the waker will be used.
     fn fetch(&mut self) -> Option<Result<Self::Answer, Error>>;
 
-    /// When to fetch it, even if the waker was not used. See [`zklock_core::Started::due`].
+    /// When to fetch it, even if the waker was not used. See [`zklock::Started::due`].
     fn due(&self) -> Option<Instant>;
 }
 
-impl<T: Send + 'static> Call for zklock_core::Call<T> {
+impl<T: Send + 'static> Call for zklock::Call<T> {
     type Answer = T;
-    type Started = zklock_core::Started<T>;
+    type Started = zklock::Started<T>;
 
     fn at_once(&mut self) -> Option<Result<T, Error>> {
         Self::at_once(self)
@@ -45,12 +45,12 @@ impl<T: Send + 'static> Call for zklock_core::Call<T> {
         Self::wait(self)
     }
 
-    fn detach(self, waker: &Arc<Waker>) -> Result<zklock_core::Started<T>, Error> {
+    fn detach(self, waker: &Arc<Waker>) -> Result<zklock::Started<T>, Error> {
         Self::detach(self, waker.on_ready())
     }
 }
 
-impl<T: Send> Started for zklock_core::Started<T> {
+impl<T: Send> Started for zklock::Started<T> {
     type Answer = T;
 
     fn fetch(&mut self) -> Option<Result<T, Error>> {

@@ -8,7 +8,7 @@ use crate::guest::value;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use zklock_core::ConnectionState;
+use zklock::ConnectionState;
 
 /// The callbacks of one client, which are called one at a time.
 pub(crate) struct ConnectionCallbacks {

@@ -18,8 +18,8 @@ use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use zklock_core::Error;
-use zklock_core::face::Process;
+use zklock::Error;
+use zklock::face::Process;
 
 /// A call that goes on in the background, and what Python gets from it. Dropping it ends the wait.
 trait Pending: Send {

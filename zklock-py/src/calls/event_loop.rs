@@ -4,7 +4,7 @@ use crate::guest::patched::modules;
 use crate::guest::sync::{Found, intern};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use zklock_core::{Error, ErrorKind};
+use zklock::{Error, ErrorKind};
 
 /// Returns the loop that runs here.
 pub(crate) fn running(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {

@@ -19,8 +19,8 @@ use pyo3::exceptions::PyInterruptedError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::Error;
-use zklock_core::face::{Park, Parked};
+use zklock::Error;
+use zklock::face::{Park, Parked};
 
 /// The greenlet that makes the call.
 pub(crate) struct Greenlet<'py> {

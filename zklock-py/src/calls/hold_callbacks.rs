@@ -7,8 +7,8 @@ use crate::guest::value;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
-use zklock_core::Error;
-use zklock_core::{Hold, Watch};
+use zklock::Error;
+use zklock::{Hold, Watch};
 
 /// The callbacks of one hold.
 pub(crate) struct HoldCallbacks {

@@ -10,8 +10,8 @@ use pyo3::wrap_pyfunction;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use zklock_core::Error;
-use zklock_core::face::{OfProcess, Park, call_later};
+use zklock::Error;
+use zklock::face::{OfProcess, Park, call_later};
 
 /// Makes a timer that lets the task continue at this time.
 pub(crate) fn wake_at(

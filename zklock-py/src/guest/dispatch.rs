@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use zklock_core::face::Process;
+use zklock::face::Process;
 
 /// How long the thread that stays sleeps at most.
 const SLICE: Duration = Duration::from_secs(10);

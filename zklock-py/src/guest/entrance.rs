@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use pyo3::wrap_pyfunction;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use zklock_core::face::{OfProcess, has_forked};
+use zklock::face::{OfProcess, has_forked};
 
 static ENTRANCE: OfProcess<Entrance> = OfProcess::new();
 

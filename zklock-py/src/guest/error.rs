@@ -7,7 +7,7 @@ use crate::guest::value;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 use std::cell::RefCell;
-use zklock_core::{Error, ErrorKind};
+use zklock::{Error, ErrorKind};
 
 thread_local! {
     /// The exception from a signal handler that ended a wait of this thread.

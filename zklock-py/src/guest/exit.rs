@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use zklock_core::Error;
-use zklock_core::Started;
-use zklock_core::face::{OfProcess, call_later};
+use zklock::Error;
+use zklock::Started;
+use zklock::face::{OfProcess, call_later};
 
 /// How long the interpreter waits for us when it ends.
 const PATIENCE: Duration = Duration::from_secs(1);

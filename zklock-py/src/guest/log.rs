@@ -14,7 +14,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
-use zklock_core::face::{OfProcess, TakeLine, log_to};
+use zklock::face::{OfProcess, TakeLine, log_to};
 
 /// Lines that have not been taken yet. Further lines are dropped.
 const LINES_AT_MOST: usize = 10_000;

@@ -4,7 +4,7 @@ use crate::guest::error::invalid;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use std::time::Duration;
-use zklock_core::face::parse_duration;
+use zklock::face::parse_duration;
 
 /// The argument `timeout`. Its error names it: Python shows the name that PyO3 adds only from 3.11 on, and only in tracebacks.
 pub(crate) struct Timeout(pub(crate) f64);

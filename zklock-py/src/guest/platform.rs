@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use zklock_core::face::above_streams;
+use zklock::face::above_streams;
 
 /// Whether this is the thread in which Python runs signal handlers.
 #[cfg(target_os = "linux")]

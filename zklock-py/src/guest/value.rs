@@ -5,7 +5,7 @@ use crate::guest::sync::Found;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};
 use std::time::{SystemTime, UNIX_EPOCH};
-use zklock_core::{
+use zklock::{
     AcquireOutcome, Committed, ConnectionState, Histogram, HoldState, LockStats, LossReason, NodeData,
     QueuedContender, Record, RunOutcome, Stats,
 };

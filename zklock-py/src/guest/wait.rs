@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::face::{Opened, Park, Parked, check_descriptors, park_by};
+use zklock::face::{Opened, Park, Parked, check_descriptors, park_by};
 
 const FIRST_SLEEP: Duration = Duration::from_millis(20);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

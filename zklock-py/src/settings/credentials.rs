@@ -4,7 +4,7 @@ use crate::guest::error::{raised, unpicklable};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use zklock_core::{Access, ClientOptions, Credentials, Error};
+use zklock::{Access, ClientOptions, Credentials, Error};
 
 /// A login with ZooKeeper's scheme ``digest``: a user and a password.
 ///

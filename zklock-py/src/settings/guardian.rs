@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::process::Command;
-use zklock_core::face::guardian_command;
+use zklock::face::guardian_command;
 
 /// Returns the command at this path or, by default, the one that was installed with this package. If there is none, the
 /// command is looked up in ``PATH``.

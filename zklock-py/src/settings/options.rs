@@ -4,7 +4,7 @@ use crate::guest::error::{invalid, raised};
 use crate::guest::number::seconds;
 use crate::settings::tls::Tls;
 use pyo3::prelude::*;
-use zklock_core::ClientOptions;
+use zklock::ClientOptions;
 
 /// From here on, a session timeout must be meant in milliseconds, as in ZooKeeper's own settings: servers grant 40 s by
 /// default.

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Tls {
     #[cfg(feature = "tls")]
-    inner: zklock_core::Tls,
+    inner: zklock::Tls,
     /// `None`: the authorities of the system.
     authorities: Option<PathBuf>,
     certificate: Option<PathBuf>,
@@ -92,15 +92,15 @@ impl Tls {
         };
         let pass_phrase = match pass_phrase {
             Some(Opener::Text(text)) => {
-                Some(zklock_core::PassPhrase::new(&text).map_err(|error| raised(py, &error))?)
+                Some(zklock::PassPhrase::new(&text).map_err(|error| raised(py, &error))?)
             }
             Some(Opener::Made(pass_phrase)) => Some(pass_phrase),
             None => None,
         };
         let made = py.detach(|| {
             let mut tls = match &authorities {
-                Some(file) => zklock_core::Tls::from_file(file)?,
-                None => zklock_core::Tls::system()?,
+                Some(file) => zklock::Tls::from_file(file)?,
+                None => zklock::Tls::system()?,
             };
             if let Some(pass_phrase) = pass_phrase {
                 tls = tls.pass_phrase(pass_phrase);
@@ -126,7 +126,7 @@ impl Tls {
     }
 
     #[cfg(feature = "tls")]
-    pub(crate) fn core(&self) -> zklock_core::Tls {
+    pub(crate) fn core(&self) -> zklock::Tls {
         self.inner.clone()
     }
 }
@@ -143,7 +143,7 @@ fn without_tls(py: Python<'_>) -> PyErr {
 /// Keys are read in the format that ``openssl genpkey -aes256`` writes. The pass phrase never appears in the log, in
 /// ``repr`` or in an exception.
 #[pyclass(frozen, module = "zklock")]
-pub(crate) struct PassPhrase(#[cfg(feature = "tls")] zklock_core::PassPhrase);
+pub(crate) struct PassPhrase(#[cfg(feature = "tls")] zklock::PassPhrase);
 
 #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there is none"))]
 #[pymethods]
@@ -151,7 +151,7 @@ impl PassPhrase {
     #[new]
     fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
         #[cfg(feature = "tls")]
-        return zklock_core::PassPhrase::new(text).map(Self).map_err(|error| raised(py, &error));
+        return zklock::PassPhrase::new(text).map(Self).map_err(|error| raised(py, &error));
         #[cfg(not(feature = "tls"))]
         Err(without_tls(py))
     }
@@ -161,7 +161,7 @@ impl PassPhrase {
     fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         #[cfg(feature = "tls")]
         {
-            let read = py.detach(|| zklock_core::PassPhrase::from_file(path));
+            let read = py.detach(|| zklock::PassPhrase::from_file(path));
             read.map(Self).map_err(|error| raised(py, &error))
         }
         #[cfg(not(feature = "tls"))]
@@ -172,7 +172,7 @@ impl PassPhrase {
     #[staticmethod]
     fn from_env(py: Python<'_>, variable: &str) -> PyResult<Self> {
         #[cfg(feature = "tls")]
-        return zklock_core::PassPhrase::from_env(variable).map(Self).map_err(|error| raised(py, &error));
+        return zklock::PassPhrase::from_env(variable).map(Self).map_err(|error| raised(py, &error));
         #[cfg(not(feature = "tls"))]
         Err(without_tls(py))
     }
@@ -194,7 +194,7 @@ impl PassPhrase {
 enum Opener {
     Text(String),
     #[cfg(feature = "tls")]
-    Made(zklock_core::PassPhrase),
+    Made(zklock::PassPhrase),
 }
 
 impl<'py> FromPyObject<'_, 'py> for Opener {

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use zklock_core::{Access, Client, Credentials, ErrorKind, HoldState, PassPhrase, Tls};
+use zklock::{Access, Client, Credentials, ErrorKind, HoldState, PassPhrase, Tls};
 
 /// Long enough to outlast a restart of the server.
 const LONG_SESSION: Duration = Duration::from_secs(30);
@@ -50,7 +50,7 @@ impl Drop for Folder {
 }
 
 /// Tries to acquire until an error names this file, and returns that error.
-async fn named(client: &Client, file: &Path) -> zklock_core::Error {
+async fn named(client: &Client, file: &Path) -> zklock::Error {
     let lock = client.mutex("/tls-renewed/other").unwrap();
     let name = file.to_str().unwrap();
     soon(async {

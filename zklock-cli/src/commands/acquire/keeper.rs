@@ -14,8 +14,8 @@ use rustix::stdio::{dup2_stdin, dup2_stdout};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
-use zklock_core::face::Message;
-use zklock_core::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, Wait};
+use zklock::face::Message;
+use zklock::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, Wait};
 
 use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error};
+use zklock::{Client, Error};
 
 use super::SLOW;
 use super::finding::Finding;

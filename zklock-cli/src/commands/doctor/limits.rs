@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use zklock_core::face::times;
-use zklock_core::{Client, ClientOptions, Error};
+use zklock::face::times;
+use zklock::{Client, ClientOptions, Error};
 
 use super::finding::Finding;
 use crate::duration;

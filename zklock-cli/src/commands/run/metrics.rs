@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{fs, io, process};
 
 use tokio::time::sleep;
-use zklock_core::{Client, prometheus_text};
+use zklock::{Client, prometheus_text};
 
 use crate::failure::Failure;
 

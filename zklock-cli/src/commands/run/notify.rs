@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::net::UnixDatagram;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
-use zklock_core::{Client, Hold, Lock};
+use zklock::{Client, Hold, Lock};
 
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
-use zklock_core::{Begun, Client, Hold, Lock, Once, OnceSpec, Owner, Record, RunEntry, RunOutcome, Wait};
+use zklock::{Begun, Client, Hold, Lock, Once, OnceSpec, Owner, Record, RunEntry, RunOutcome, Wait};
 
 use crate::commands::choice::Choice;
 use crate::duration;
@@ -35,7 +35,7 @@ enum AfterFailure {
     Next,
 }
 
-impl From<AfterFailure> for zklock_core::AfterFailure {
+impl From<AfterFailure> for zklock::AfterFailure {
     fn from(when: AfterFailure) -> Self {
         match when {
             AfterFailure::Again => Self::Again,

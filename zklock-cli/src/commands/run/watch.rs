@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::time::{MissedTickBehavior, interval};
-use zklock_core::face::Message;
-use zklock_core::{ClientOptions, ErrorKind, Hold, HoldState, LossReason, SessionKey};
+use zklock::face::Message;
+use zklock::{ClientOptions, ErrorKind, Hold, HoldState, LossReason, SessionKey};
 
 use super::job::Job;
 use super::on_lost::OnLost;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::Signal;
-use zklock_core::{Client, ClientOptions};
+use zklock::{Client, ClientOptions};
 
 use super::{LONG, inherited, node, operator, servers, started, stat};
 use crate::support::{is_alive, only_child, path, signal};

@@ -14,7 +14,7 @@ const LENGTH_OF_HASH: usize = 28;
 /// # Examples
 ///
 /// ```
-/// use zklock_core::Rights;
+/// use zklock::Rights;
 ///
 /// assert_eq!((Rights::CREATE | Rights::READ).to_string(), "cr");
 /// ```
@@ -27,7 +27,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// // Everybody may see who holds and who waits.
     /// assert_eq!(AccessEntry::world(Rights::READ).to_string(), "world:anyone:r");
     /// ```
@@ -37,11 +37,11 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// // Operators may list the holders, and ask them to let go.
     /// let operators = AccessEntry::sasl("operators", Rights::READ | Rights::WRITE)?;
     /// assert_eq!(operators.to_string(), "sasl:operators:rw");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub const WRITE: Self = Self(2);
     /// Create children.
@@ -49,7 +49,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::Rights;
+    /// # use zklock::Rights;
     /// // Operators with these rights cannot queue.
     /// let rights = Rights::READ | Rights::DELETE;
     /// assert!(!rights.contains(Rights::CREATE));
@@ -60,11 +60,11 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// // Operators may take the lock away from its holders.
     /// let operators = AccessEntry::sasl("operators", Rights::READ | Rights::DELETE)?;
     /// assert_eq!(operators.to_string(), "sasl:operators:dr");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub const DELETE: Self = Self(8);
     /// Set its access list.
@@ -72,7 +72,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::Rights;
+    /// # use zklock::Rights;
     /// // What a client needs to use a lock is everything else.
     /// let all_but_admin = Rights::READ | Rights::WRITE | Rights::CREATE | Rights::DELETE;
     /// assert_eq!(all_but_admin | Rights::ADMIN, Rights::ALL);
@@ -83,9 +83,9 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// assert_eq!(AccessEntry::sasl("billing", Rights::ALL)?.to_string(), "sasl:billing:cdrwa");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub const ALL: Self = Self(31);
 
@@ -98,7 +98,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::Rights;
+    /// # use zklock::Rights;
     /// let rights = Rights::READ | Rights::WRITE;
     /// assert!(rights.contains(Rights::READ));
     /// assert!(!rights.contains(Rights::READ | Rights::CREATE));
@@ -142,12 +142,12 @@ impl fmt::Display for Rights {
 /// # Examples
 ///
 /// ```
-/// use zklock_core::{AccessEntry, Rights};
+/// use zklock::{AccessEntry, Rights};
 ///
 /// let entry = AccessEntry::sasl("billing", Rights::ALL)?;
 /// assert_eq!(entry.to_string(), "sasl:billing:cdrwa");
 /// assert_eq!(entry, "sasl:billing:cdrwa".parse()?);
-/// # Ok::<(), zklock_core::Error>(())
+/// # Ok::<(), zklock::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct AccessEntry {
@@ -162,12 +162,12 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{Access, AccessEntry, Rights};
+    /// use zklock::{Access, AccessEntry, Rights};
     ///
     /// // The team uses the locks, and everybody may look.
     /// let entries = [AccessEntry::sasl("billing", Rights::ALL)?, AccessEntry::world(Rights::READ)];
     /// assert_eq!(Access::list(entries)?.to_string(), "sasl:billing:cdrwa,world:anyone:r");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn world(rights: Rights) -> Self {
         Self { scheme: "world".into(), id: "anyone".into(), rights }
@@ -178,12 +178,12 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// use zklock_core::{Access, AccessEntry, Rights};
+    /// use zklock::{Access, AccessEntry, Rights};
     ///
     /// // Like `Access::ReadOpen`, but only for readers in the own network.
     /// let entries = [AccessEntry::creator(Rights::ALL), AccessEntry::ip("10.0.0.0/8", Rights::READ)?];
     /// assert_eq!(Access::list(entries)?.to_string(), "auth::cdrwa,ip:10.0.0.0/8:r");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn creator(rights: Rights) -> Self {
         Self { scheme: "auth".into(), id: "".into(), rights }
@@ -200,7 +200,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// assert!(AccessEntry::digest("ann", "kYo25pPOT0HKGgdUmL8MxA259qk=", Rights::READ).is_ok());
     /// assert!(AccessEntry::digest("ann", "the password itself", Rights::READ).is_err());
     /// ```
@@ -218,11 +218,11 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// let by_password = AccessEntry::sasl("billing", Rights::ALL)?;
     /// let by_kerberos = AccessEntry::sasl("billing@EXAMPLE.COM", Rights::ALL)?;
     /// assert_ne!(by_password, by_kerberos);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn sasl(user: &str, rights: Rights) -> Result<Self, Error> {
         Self::new("sasl", user, rights)
@@ -238,7 +238,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// assert!(AccessEntry::ip("10.0.0.0/8", Rights::ALL).is_ok());
     /// assert!(AccessEntry::ip("db7.example.com", Rights::ALL).is_err());
     /// ```
@@ -256,10 +256,10 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// let entry = AccessEntry::x509("CN=billing,O=Shop", Rights::ALL)?;
     /// assert_eq!(entry.to_string(), "x509:CN=billing,O=Shop:cdrwa");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn x509(name: &str, rights: Rights) -> Result<Self, Error> {
         Self::new("x509", name, rights)
@@ -275,11 +275,11 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// // The servers have a provider for groups of a directory service.
     /// let entry = AccessEntry::new("ldap", "billing", Rights::ALL)?;
     /// assert_eq!(entry.to_string(), "ldap:billing:cdrwa");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn new(scheme: &str, id: &str, rights: Rights) -> Result<Self, Error> {
         let entry = Self { scheme: scheme.into(), id: id.into(), rights };
@@ -294,10 +294,10 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::AccessEntry;
+    /// # use zklock::AccessEntry;
     /// let entry: AccessEntry = "digest:ann:kYo25pPOT0HKGgdUmL8MxA259qk=:cdrwa".parse()?;
     /// assert_eq!(entry.scheme(), "digest");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn scheme(&self) -> &str {
         &self.scheme
@@ -308,10 +308,10 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::AccessEntry;
+    /// # use zklock::AccessEntry;
     /// let entry: AccessEntry = "sasl:billing@EXAMPLE.COM:cdrwa".parse()?;
     /// assert_eq!(entry.id(), "billing@EXAMPLE.COM");
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn id(&self) -> &str {
         &self.id
@@ -322,10 +322,10 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{AccessEntry, Rights};
+    /// # use zklock::{AccessEntry, Rights};
     /// let entry: AccessEntry = "sasl:reports:cdr".parse()?;
     /// assert!(!entry.rights().contains(Rights::WRITE));
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn rights(&self) -> Rights {
         self.rights

@@ -19,9 +19,9 @@ const LONGEST_FILE: u64 = 64 * 1024;
 /// # Examples
 ///
 /// ```
-/// let pass_phrase = zklock_core::PassPhrase::new("correct horse")?;
+/// let pass_phrase = zklock::PassPhrase::new("correct horse")?;
 /// assert_eq!(format!("{pass_phrase:?}"), "a pass phrase, hidden");
-/// # Ok::<(), zklock_core::Error>(())
+/// # Ok::<(), zklock::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct PassPhrase(pub(super) Source);
@@ -36,10 +36,10 @@ impl PassPhrase {
     /// # Examples
     ///
     /// ```
-    /// # use zklock_core::{ErrorKind, PassPhrase};
+    /// # use zklock::{ErrorKind, PassPhrase};
     /// assert!(PassPhrase::new("correct horse").is_ok());
     /// assert_eq!(PassPhrase::new("").unwrap_err().kind(), ErrorKind::InvalidInput);
-    /// # Ok::<(), zklock_core::Error>(())
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn new(text: &str) -> Result<Self, Error> {
         Self::given("the pass phrase", text)
@@ -54,8 +54,8 @@ impl PassPhrase {
     /// # Examples
     ///
     /// ```no_run
-    /// let pass_phrase = zklock_core::PassPhrase::from_env("CLIENT_KEY_PASS")?;
-    /// # Ok::<(), zklock_core::Error>(())
+    /// let pass_phrase = zklock::PassPhrase::from_env("CLIENT_KEY_PASS")?;
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_env(variable: &str) -> Result<Self, Error> {
         let what = format!("the pass phrase in the environment variable {variable:?}");
@@ -76,8 +76,8 @@ impl PassPhrase {
     /// # Examples
     ///
     /// ```no_run
-    /// let pass_phrase = zklock_core::PassPhrase::from_file("/run/secrets/client-key")?;
-    /// # Ok::<(), zklock_core::Error>(())
+    /// let pass_phrase = zklock::PassPhrase::from_file("/run/secrets/client-key")?;
+    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let pass_phrase = Self(Source::File(path.as_ref().into()));

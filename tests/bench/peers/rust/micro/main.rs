@@ -6,7 +6,7 @@
 use criterion::Criterion;
 use std::hint::black_box;
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions, Hold, LockSpec};
+use zklock::{Client, ClientOptions, Hold, LockSpec};
 use zklock_machine::Moment;
 use zklock_machine::claim::Claim;
 use zklock_machine::contender::Contender;

@@ -4,7 +4,7 @@
 mod harness;
 
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions, Hold, Lock, LockSpec};
+use zklock::{Client, ClientOptions, Hold, Lock, LockSpec};
 
 struct Zklock {
     lock: Lock,
