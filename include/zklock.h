@@ -43,9 +43,9 @@
  *
  * Lock
  *
- * - To create a lock, see zklock_mutex_new, zklock_rwlock_read_new, zklock_rwlock_write_new,
- *   zklock_semaphore_new, zklock_set_limit, zklock_all_new, zklock_any_new, zklock_election_new,
- *   zklock_exclusive_new, zklock_lock_path, zklock_lock_free.
+ * - To create a lock, see zklock_mutex_new, zklock_read_lock_new, zklock_write_lock_new,
+ *   zklock_semaphore_new, zklock_client_set_limit, zklock_all_new, zklock_any_new,
+ *   zklock_election_new, zklock_single_node_new, zklock_lock_path, zklock_lock_free.
  * - To set how a lock behaves, see zklock_lock_options_new, zklock_lock_options_set,
  *   zklock_lock_options_free.
  *
@@ -94,9 +94,8 @@
  *   zklock_double_barrier_enter, zklock_double_barrier_enter_start, zklock_call_member,
  *   zklock_member_leave, zklock_member_leave_start, zklock_member_node, zklock_member_loss,
  *   zklock_member_free, zklock_double_barrier_free.
- * - To run a job once in each period, see zklock_once_new, zklock_once_begin,
- *   zklock_once_begin_start, zklock_once_end, zklock_once_end_start, zklock_once_last,
- *   zklock_once_free.
+ * - To run a job once in each period, see zklock_job_new, zklock_job_begin, zklock_job_begin_start,
+ *   zklock_job_end, zklock_job_end_start, zklock_job_last, zklock_job_free.
  *
  * Errors and versions
  *
@@ -113,15 +112,15 @@
  * the same for all kinds.
  *
  * - zklock_mutex_new: one holder at a time, in order of arrival
- * - zklock_rwlock_read_new, zklock_rwlock_write_new: many readers, or one writer
+ * - zklock_read_lock_new, zklock_write_lock_new: many readers, or one writer
  * - zklock_semaphore_new: as many holders as there are permits
  * - zklock_all_new: several locks at once, all of them or none
  * - zklock_any_new: any one of several locks, whichever is free first
  * - zklock_election_new: one leader, which zklock_observe reports
- * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
+ * - zklock_single_node_new: one node and no queue, for jobs that are tried once
  *
  * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new. A job
- * (zklock_once_new) is a mutex that remembers its last run, so that it runs once in each period.
+ * (zklock_job_new) is a mutex that remembers its last run, so that it runs once in each period.
  *
  * What a hold promises
  * --------------------
@@ -139,7 +138,7 @@
  * - No server grants less than half of the session timeout that another one granted.
  *
  * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
- * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release. The options told-within
+ * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release. The options loss-timeout
  * and heartbeat of a client can make that time longer.
  *
  * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
@@ -195,7 +194,7 @@
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
- * are zklock_client_guard, zklock_hold_read, zklock_once_last, zklock_set_limit, zklock_evict,
+ * are zklock_client_guard, zklock_hold_read, zklock_job_last, zklock_client_set_limit, zklock_evict,
  * zklock_break_lock and zklock_request_release, which only exist as calls that wait: make them on another
  * thread. Events replace zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
  *
@@ -472,7 +471,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
     ZKLOCK_LOST = 8,
     /**
      * A contender of another library is in the queue and cannot see ours: make both sides use
-     * the same naming scheme (the option dialect).
+     * the same naming scheme (the option naming scheme).
      */
     ZKLOCK_FOREIGN_CONTENDER = 9,
     /**
@@ -524,7 +523,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_OTHER_ENSEMBLE = 20,
     /**
-     * Nothing is left to do: the job has run in this period. zklock_once_last shows that run.
+     * Nothing is left to do: the job has run in this period. zklock_job_last shows that run.
      */
     ZKLOCK_DONE = 21,
 } zklock_status;
@@ -710,36 +709,6 @@ typedef enum zklock_state ZKLOCK_INT32 {
 } zklock_state;
 
 /**
- * How much to log. Each level includes those above it in this list.
- */
-typedef enum zklock_log_level ZKLOCK_INT32 {
-    /**
-     * Nothing.
-     */
-    ZKLOCK_LOG_OFF = 0,
-    /**
-     * Bugs in zklock.
-     */
-    ZKLOCK_LOG_ERROR = 1,
-    /**
-     * What an operator should know, such as a lost hold.
-     */
-    ZKLOCK_LOG_WARN = 2,
-    /**
-     * Sessions that begin and end.
-     */
-    ZKLOCK_LOG_INFO = 3,
-    /**
-     * The steps of each acquire, from its call to the release, and attempts to connect.
-     */
-    ZKLOCK_LOG_DEBUG = 4,
-    /**
-     * Everything.
-     */
-    ZKLOCK_LOG_TRACE = 5,
-} zklock_log_level;
-
-/**
  * What becomes of a period in which a run has failed. A process that dies, or loses the lock, has
  * failed.
  */
@@ -776,6 +745,36 @@ typedef enum zklock_run_outcome ZKLOCK_INT32 {
      */
     ZKLOCK_RUN_FAILED = 3,
 } zklock_run_outcome;
+
+/**
+ * How much to log. Each level includes those above it in this list.
+ */
+typedef enum zklock_log_level ZKLOCK_INT32 {
+    /**
+     * Nothing.
+     */
+    ZKLOCK_LOG_OFF = 0,
+    /**
+     * Bugs in zklock.
+     */
+    ZKLOCK_LOG_ERROR = 1,
+    /**
+     * What an operator should know, such as a lost hold.
+     */
+    ZKLOCK_LOG_WARN = 2,
+    /**
+     * Sessions that begin and end.
+     */
+    ZKLOCK_LOG_INFO = 3,
+    /**
+     * The steps of each acquire, from its call to the release, and attempts to connect.
+     */
+    ZKLOCK_LOG_DEBUG = 4,
+    /**
+     * Everything.
+     */
+    ZKLOCK_LOG_TRACE = 5,
+} zklock_log_level;
 
 /**
  * The distributions that zklock_client_histogram can give.
@@ -831,6 +830,12 @@ typedef struct zklock_double_barrier zklock_double_barrier;
 typedef struct zklock_hold zklock_hold;
 
 /**
+ * A job at a path, which runs once in each period, on one of many hosts. It is a mutex, and the record
+ * of the last run.
+ */
+typedef struct zklock_job zklock_job;
+
+/**
  * A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
  */
 typedef struct zklock_lock zklock_lock;
@@ -849,12 +854,6 @@ typedef struct zklock_member zklock_member;
  * Reports who holds a lock, without taking part in it.
  */
 typedef struct zklock_observer zklock_observer;
-
-/**
- * A job at a path, which runs once in each period, on one of many hosts. It is a mutex, and the record
- * of the last run.
- */
-typedef struct zklock_once zklock_once;
 
 /**
  * How a client connects. The defaults suit most programs.
@@ -885,7 +884,7 @@ typedef struct {
     /**
      * The naming scheme of its library: "curator", "kazoo" or "writelock".
      */
-    const char *dialect;
+    const char *naming;
     /**
      * The session that owns its node.
      */
@@ -989,12 +988,7 @@ typedef struct {
 typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
 
 /**
- * Called with a line of the log. The line is valid during the call.
- */
-typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
-
-/**
- * What is recorded of the last run of a job. zklock_once_last fills all members. The struct never
+ * What is recorded of the last run of a job. zklock_job_last fills all members. The struct never
  * grows. Times are in milliseconds since 1970 on the servers' clock.
  */
 typedef struct {
@@ -1036,6 +1030,11 @@ typedef struct {
      */
     uint32_t reserved[9];
 } zklock_record;
+
+/**
+ * Called with a line of the log. The line is valid during the call.
+ */
+typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
 
 /**
  * The counters of a client: its work so far, and the nodes that it still has to clean up.
@@ -1102,7 +1101,7 @@ typedef struct {
 } zklock_stats;
 
 /**
- * The figures of the locks with one name in a client: see the option figures in zklock_lock_options_set.
+ * The figures of the locks with one name in a client: see the option metrics-name in zklock_lock_options_set.
  * zklock_client_lock_stats fills all members. The struct never grows.
  */
 typedef struct {
@@ -1328,7 +1327,7 @@ zklock_status zklock_options_new(zklock_options **options);
  *   to reach a server. Default: 10s.
  * - try-timeout (DURATION): How long a call that tries once waits for the servers' answer. Default:
  *   1s.
- * - told-within (DURATION): How soon to learn of a loss that no server reports: with more, the
+ * - loss-timeout (DURATION): How soon to learn of a loss that no server reports: with more, the
  *   client writes less often. At most a third of the session timeout, and a fifth for the command.
  *   Default: a tenth of the session timeout.
  * - heartbeat (YES|NO): Whether the servers are asked to confirm what is held. Otherwise nothing
@@ -1365,7 +1364,7 @@ zklock_status zklock_options_new(zklock_options **options);
  * A DURATION has a unit, as in "250ms", "10s" or "1h30m". Without one it is in seconds. Whether
  * options go together, and what is in the files of TLS, is checked when the client is made. No
  * password appears in an error message or in the log. docs/securing.md says more about logging in,
- * TLS and access lists, and docs/performance.md about told-within.
+ * TLS and access lists, and docs/performance.md about loss-timeout.
  *
  *     if (zklock_options_new(&options) != ZKLOCK_OK ||
  *         zklock_options_set(options, "session-timeout", "20s") != ZKLOCK_OK ||
@@ -1398,7 +1397,7 @@ void zklock_options_free(zklock_options *options);
  * lock, this sends no request. The first acquire creates the node.
  *
  * A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
- * other libraries: see the option dialect in zklock_lock_options_set.
+ * other libraries: see the option naming scheme in zklock_lock_options_set.
  *
  * @param client the client. You may free it before the lock.
  * @param path such as "/locks/report".
@@ -1417,13 +1416,13 @@ zklock_status zklock_mutex_new(zklock_client *client,
  * Creates the read side of the read/write lock at a path. Any number of readers can hold it at
  * once, while no writer does.
  *
- * It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's dialect, with kazoo's
+ * It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's naming scheme, with kazoo's
  * locks.
  *
  * To downgrade, a thread that holds the write side may acquire the read side, and then release the
  * write side. This needs a write side with the option reentrant; the read side may be reentrant
  * or not. If the write side is not reentrant, the thread waits until the write side is released,
- * like any other thread: see zklock_rwlock_write_new.
+ * like any other thread: see zklock_write_lock_new.
  *
  * @param client the client. You may free it before the lock.
  * @param path such as "/locks/catalogue".
@@ -1433,10 +1432,10 @@ zklock_status zklock_mutex_new(zklock_client *client,
  *         to this kind.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_rwlock_read_new(zklock_client *client,
-                                     const char *path,
-                                     const zklock_lock_options *options,
-                                     zklock_lock **lock);
+zklock_status zklock_read_lock_new(zklock_client *client,
+                                   const char *path,
+                                   const zklock_lock_options *options,
+                                   zklock_lock **lock);
 
 /**
  * Creates the write side of the read/write lock at a path: one writer at a time, and no reader at
@@ -1460,10 +1459,10 @@ zklock_status zklock_rwlock_read_new(zklock_client *client,
  *         to this kind.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_rwlock_write_new(zklock_client *client,
-                                      const char *path,
-                                      const zklock_lock_options *options,
-                                      zklock_lock **lock);
+zklock_status zklock_write_lock_new(zklock_client *client,
+                                    const char *path,
+                                    const zklock_lock_options *options,
+                                    zklock_lock **lock);
 
 /**
  * Creates the semaphore at a path. It can have as many holders as it has permits, in order of
@@ -1500,7 +1499,9 @@ zklock_status zklock_semaphore_new(zklock_client *client,
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_set_limit(zklock_client *client, const char *path, uint32_t limit);
+zklock_status zklock_client_set_limit(zklock_client *client,
+                                      const char *path,
+                                      uint32_t limit);
 
 /**
  * Creates a set of several locks that are acquired and released together: all of them, or none.
@@ -1514,7 +1515,7 @@ zklock_status zklock_set_limit(zklock_client *client, const char *path, uint32_t
  *         that the options of the set decide whether it is reentrant as a whole.
  * @param[out] lock the set, which is itself a lock. Free it with zklock_lock_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client or
- *         is an exclusive lock, if two different locks have the same path, if there are too many
+ *         is a single-node lock, if two different locks have the same path, if there are too many
  *         for one request, or if an option does not apply to a set.
  */
 ZKLOCK_NODISCARD
@@ -1542,7 +1543,7 @@ zklock_status zklock_all_new(zklock_client *client,
  *         locks.
  * @param[out] lock the choice, which is itself a lock. Free it with zklock_lock_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client, is
- *         an exclusive lock or is itself a choice, if two locks have the same path, if there are
+ *         a single-node lock or is itself a choice, if two locks have the same path, if there are
  *         too many for one session to watch, or if an option is not the default.
  */
 ZKLOCK_NODISCARD
@@ -1571,7 +1572,7 @@ zklock_status zklock_election_new(zklock_client *client,
                                   zklock_lock **lock);
 
 /**
- * Creates the exclusive lock at a path. The client that creates the node "lock" below the path
+ * Creates the single-node lock at a path. The client that creates the node "lock" below the path
  * holds the lock. There is no queue and no order, so use it for jobs that are tried once and
  * skipped if another process is doing them.
  *
@@ -1583,10 +1584,10 @@ zklock_status zklock_election_new(zklock_client *client,
  *         to this kind.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_exclusive_new(zklock_client *client,
-                                   const char *path,
-                                   const zklock_lock_options *options,
-                                   zklock_lock **lock);
+zklock_status zklock_single_node_new(zklock_client *client,
+                                     const char *path,
+                                     const zklock_lock_options *options,
+                                     zklock_lock **lock);
 
 /**
  * Gets the path of a lock, or all the paths of a set of locks.
@@ -1618,9 +1619,9 @@ zklock_status zklock_lock_options_new(zklock_lock_options **options);
  *
  * - reentrant (YES|NO): Whether a thread that holds the lock may acquire it again. Only that thread
  *   may then release its holds. Not for semaphores. Default: no.
- * - dialect (DIALECT): The library that the lock shares its queue with: curator (also
- *   go-zookeeper), kazoo for mutexes and read/write locks, writelock for mutexes; or the pattern of
- *   a home-made lock, such as {name}_lock_{sequence}. Default: curator.
+ * - naming (NAMING): The library that the lock shares its queue with: curator (also go-zookeeper),
+ *   kazoo for mutexes and read/write locks, writelock for mutexes; or the pattern of a home-made
+ *   lock, such as {name}_lock_{sequence}. Default: curator.
  * - foreign (refuse|ignore-unknown): Whether an acquire fails if a contender cannot see ours, or
  *   ignores one of a home-made lock and waits for one of a known library. Both may then hold the
  *   lock, unless that contender has nothing to do with it or does see ours. Default: refuse.
@@ -1630,15 +1631,15 @@ zklock_status zklock_lock_options_new(zklock_lock_options **options);
  * - linger (DURATION): How long the lock's node stays after a release while no other client wants
  *   the lock, so that this client acquires it again without a request. For mutexes and read/write
  *   locks. Default: 0s.
- * - local-turns (N): How many holders of this client may follow one another on one node while other
- *   clients wait. For mutexes and read/write locks. Default: 1.
- * - figures (NAME): A name under which the client counts the lock separately, up to 128 bytes.
+ * - max-local-handoffs (N): How often holders of this client may pass the lock on among themselves
+ *   while other clients wait. For mutexes and read/write locks. Default: 0.
+ * - metrics-name (NAME): A name under which the client counts the lock separately, up to 128 bytes.
  *
- * Contenders of every dialect are recognised, whichever one the lock itself uses. Grants on one
- * node, because of linger or local-turns, have the same token, so the resource that the lock guards
- * must accept a token equal to the largest that it has seen. docs/interop.md says more about dialect
- * and foreign, docs/performance.md about linger and local-turns, and docs/monitoring.md about
- * figures.
+ * Contenders of every naming scheme are recognised, whichever one the lock itself uses. Grants on one
+ * node, because of linger or max-local-handoffs, have the same token, so the resource that the lock guards
+ * must accept a token equal to the largest that it has seen. docs/interop.md says more about naming scheme
+ * and foreign, docs/performance.md about linger and max-local-handoffs, and docs/monitoring.md about
+ * metrics-name.
  *
  *     if (zklock_lock_options_new(&options) != ZKLOCK_OK ||
  *         zklock_lock_options_set(options, "linger", "10s") != ZKLOCK_OK ||
@@ -1726,7 +1727,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_acquire_start(zklock_lock *lock, int64_t timeout, zklock_call **call);
 
 /**
- * Takes the hold from a call of zklock_acquire_start or zklock_once_begin_start. It returns at once.
+ * Takes the hold from a call of zklock_acquire_start or zklock_job_begin_start. It returns at once.
  * The events of the hold start with the pointer of the call: see zklock_call_set_context.
  *
  * @param call the call. You must still free it.
@@ -1734,7 +1735,7 @@ zklock_status zklock_acquire_start(zklock_lock *lock, int64_t timeout, zklock_ca
  * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the hold was already taken from the call; ZKLOCK_LOST if
  *         the lock was granted, but lost before this call; ZKLOCK_INVALID_ARGUMENT if the call is of
  *         another function; and everything that zklock_call_finish, zklock_acquire and
- *         zklock_once_begin return.
+ *         zklock_job_begin return.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_hold(zklock_call *call, zklock_hold **hold);
@@ -1806,7 +1807,7 @@ zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
  *
  * Grants that follow one another on one node have the same token. These are nested holds of a lock
  * that is reentrant, and grants that a client takes over because of the option linger or
- * local-turns. All other grants that exclude each other have different tokens.
+ * max-local-handoffs. All other grants that exclude each other have different tokens.
  *
  * Among grants that can be held at the same time, the order of tokens means nothing: the later of
  * two readers with no writer between them may have the smaller token, and so may the later of two
@@ -2138,7 +2139,7 @@ zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
  *
  * The answer is the state that was seen last, so it may still be 1 after the other contender has
  * given up. Readers do not wait for readers, so other readers do not make a hold of the read
- * side wanted. A lock of zklock_exclusive_new has no queue: there, only waiters of this client
+ * side wanted. A lock of zklock_single_node_new has no queue: there, only waiters of this client
  * and requests to release are seen.
  *
  * @param hold the hold.
@@ -2384,7 +2385,7 @@ void zklock_observer_free(zklock_observer *observer);
  * this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
  * but still waits for another of its locks.
  *
- * The next holder of an exclusive lock keeps its lock, with one exception: if the servers are of
+ * The next holder of a single-node lock keeps its lock, with one exception: if the servers are of
  * version 3.4, or another library holds the lock, a node that is created just between the request
  * that reads the node and the one that deletes it is deleted too.
  *
@@ -2407,7 +2408,7 @@ zklock_status zklock_break_lock(zklock_lock *lock,
  * Evicting a holder breaks the protection of the lock, unless the holder is known to have stopped:
  * until it learns of the loss, it believes that it holds the lock, and another already does.
  *
- * All nodes of an exclusive lock have the same path, so this evicts the current holder, which may
+ * All nodes of a single-node lock have the same path, so this evicts the current holder, which may
  * not be the contender that you saw. zklock_break_lock avoids this.
  *
  * @param lock the lock.
@@ -2470,7 +2471,7 @@ zklock_status zklock_client_stats(const zklock_client *client, zklock_stats *sta
  *     if (report.oldest_hold > 3600000) puts("somebody has been writing the report for an hour");
  *
  * @param client the client.
- * @param name the lock's option figures: 1 to 128 bytes, without control characters.
+ * @param name the lock's option metrics-name: 1 to 128 bytes, without control characters.
  * @param[out] stats the figures, all 0 if the client has made no lock with this name.
  * @return ZKLOCK_OK.
  */
@@ -2798,16 +2799,16 @@ void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
  *         period must begin when you start the job: the clocks of hosts and servers differ, so it
  *         would be skipped in one period, and run twice in another.
  * @param after_failure one of zklock_after_failure.
- * @param[out] once the job. Free it with zklock_once_free.
+ * @param[out] job the job. Free it with zklock_job_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or a number is out of range.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_new(zklock_client *client,
-                              const char *path,
-                              int64_t every,
-                              int64_t offset,
-                              zklock_after_failure after_failure,
-                              zklock_once **once);
+zklock_status zklock_job_new(zklock_client *client,
+                             const char *path,
+                             int64_t every,
+                             int64_t offset,
+                             zklock_after_failure after_failure,
+                             zklock_job **job);
 
 /**
  * Begins a run of a job, unless nothing is left to do in this period.
@@ -2816,43 +2817,41 @@ zklock_status zklock_once_new(zklock_client *client,
  * ZKLOCK_DONE. If it fails, dies or loses the lock, the job runs here, or in the next period: see
  * zklock_after_failure. The period is the one that it is for the servers once the lock is held.
  *
- * @param once the job.
+ * @param job the job.
  * @param timeout in milliseconds. 0 does not wait for another process, and takes the try timeout if
  *         no server answers. ZKLOCK_FOREVER waits as long as it takes.
  * @param[out] hold the hold of the job's lock, which stands for the run. End the run with
- *         zklock_once_end. If you release or free the hold instead, the run counts as failed.
+ *         zklock_job_end. If you release or free the hold instead, the run counts as failed.
  * @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do, and
- *         zklock_once_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
+ *         zklock_job_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
  *         time; ZKLOCK_LOST if the lock is lost before the run is recorded; ZKLOCK_CONFLICT if
  *         somebody else writes or deletes the record at that moment; ZKLOCK_REFUSED also if the record
  *         cannot be read, or is from the future by more than a period; ZKLOCK_UNREACHABLE;
  *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_begin(zklock_once *once, int64_t timeout, zklock_hold **hold);
+zklock_status zklock_job_begin(zklock_job *job, int64_t timeout, zklock_hold **hold);
 
 /**
- * Starts to begin a run as zklock_once_begin does, and returns at once. When the call has its
+ * Starts to begin a run as zklock_job_begin does, and returns at job. When the call has its
  * result, take the hold from it with zklock_call_hold.
  *
- * @param once the job. You may free it before the call.
- * @param timeout in milliseconds, as for zklock_once_begin.
+ * @param job the job. You may free it before the call.
+ * @param timeout in milliseconds, as for zklock_job_begin.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_begin_start(zklock_once *once,
-                                      int64_t timeout,
-                                      zklock_call **call);
+zklock_status zklock_job_begin_start(zklock_job *job, int64_t timeout, zklock_call **call);
 
 /**
  * Records how a run ended, and releases the job's lock. The record is only written if the lock is
  * still held. Whatever this returns, except for ZKLOCK_INVALID_ARGUMENT, ZKLOCK_DEADLOCK and
  * ZKLOCK_FORKED, the run has ended: its lock is released, or is being released in the background.
  *
- * @param hold the hold that zklock_once_begin gave. You must still free it.
+ * @param hold the hold that zklock_job_begin gave. You must still free it.
  * @param failure NULL if the job is done in this period; otherwise why it failed, for
- *         zklock_once_last. It is kept in one line of at most 500 characters. When the job runs again
+ *         zklock_job_last. It is kept in one line of at most 500 characters. When the job runs again
  *         then depends on its zklock_after_failure.
  * @return ZKLOCK_OK; ZKLOCK_LOST if the hold is lost, in which case the run counts as failed, and
  *         another process may have begun to run the job again; ZKLOCK_NOT_HELD if the run was already
@@ -2862,40 +2861,40 @@ zklock_status zklock_once_begin_start(zklock_once *once,
  *         zklock_release; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_end(zklock_hold *hold, const char *failure);
+zklock_status zklock_job_end(zklock_hold *hold, const char *failure);
 
 /**
- * Starts to end a run as zklock_once_end does, and returns at once.
+ * Starts to end a run as zklock_job_end does, and returns at job.
  *
  * @param hold the hold. You must still free it. Keep it until the call has its result: if you free
  *         the hold or the call earlier, or cancel the call, the run may count as failed.
- * @param failure as for zklock_once_end.
+ * @param failure as for zklock_job_end.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_end_start(zklock_hold *hold,
-                                    const char *failure,
-                                    zklock_call **call);
+zklock_status zklock_job_end_start(zklock_hold *hold,
+                                   const char *failure,
+                                   zklock_call **call);
 
 /**
  * Reads what is recorded of the last run of a job. It neither waits for a run nor disturbs it.
  *
- * @param once the job.
+ * @param job the job.
  * @param[out] record its outcome is ZKLOCK_RUN_NEVER if the job has never run.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED if the access list does not allow reading the record, or it cannot be read;
  *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_once_last(zklock_once *once, zklock_record *record);
+zklock_status zklock_job_last(zklock_job *job, zklock_record *record);
 
 /**
  * Frees the handle of a job. Its runs are not affected, and waits for it go on.
  *
- * @param once may be NULL. A handle that was already freed is ignored.
+ * @param job may be NULL. A handle that was already freed is ignored.
  */
-void zklock_once_free(zklock_once *once);
+void zklock_job_free(zklock_job *job);
 
 /* ==== Errors and versions ==== */
 

@@ -25,7 +25,7 @@
  *     hold.release(); // throws a lost_error
  *
  * The client makes every kind of lock: mutex, read, write, semaphore, election, exclusive, sets of them (all) and
- * choices of them (any). A zklock::once is a job that runs once in each period.
+ * choices of them (any). A zklock::job is a job that runs once in each period.
  *
  * Errors and times
  * ----------------
@@ -78,7 +78,7 @@
 #include "zklock/locked.hpp"
 #include "zklock/mutex.hpp"
 #include "zklock/observer.hpp"
-#include "zklock/once.hpp"
+#include "zklock/job.hpp"
 #include "zklock/options.hpp"
 #include "zklock/scoped_lock.hpp"
 #include "zklock/semaphore.hpp"

@@ -145,19 +145,19 @@ public:
     }
     /** The read side of the read/write lock at a path: any number of readers may hold it at once. */
     lock read_lock(const std::string &path, const lock_options &how = lock_options()) const {
-        return made(zklock_rwlock_read_new, path, how);
+        return made(zklock_read_lock_new, path, how);
     }
     /** The write side of the read/write lock at a path. */
     lock write_lock(const std::string &path, const lock_options &how = lock_options()) const {
-        return made(zklock_rwlock_write_new, path, how);
+        return made(zklock_write_lock_new, path, how);
     }
     /** The election at a path: the client that acquires it leads until it releases it. */
     lock election(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_election_new, path, how);
     }
-    /** The exclusive lock at a path: one node and no queue, for jobs that are tried once. */
-    lock exclusive(const std::string &path, const lock_options &how = lock_options()) const {
-        return made(zklock_exclusive_new, path, how);
+    /** The single-node lock at a path: one node and no queue, for jobs that are tried once. */
+    lock single_node(const std::string &path, const lock_options &how = lock_options()) const {
+        return made(zklock_single_node_new, path, how);
     }
     /** The semaphore at a path, with this many permits. Every program that uses it must give the same limit. */
     lock semaphore(const std::string &path, std::uint32_t limit, const lock_options &how = lock_options()) const {
@@ -185,7 +185,7 @@ public:
     }
     /** Writes a number of permits to the node that lock_options::limit_at() names. Waiters notice. */
     void set_limit(const std::string &path, std::uint32_t limit) const {
-        detail::check(zklock_set_limit(get(), detail::text(path), limit));
+        detail::check(zklock_client_set_limit(get(), detail::text(path), limit));
     }
     /** The identity of the ensemble, which a fence keeps together with the token: see zklock_client_ensemble_id. */
     std::string ensemble_id() const {
@@ -206,7 +206,7 @@ public:
         return result;
     }
     /**
-     * The figures of the locks with this name: see lock_options::figures(). It sends no request.
+     * The figures of the locks with this name: see lock_options::metrics_name(). It sends no request.
      *
      *     if (client.lock_stats("report").oldest_hold > 1h) std::cerr << "somebody has been writing the report for an hour\n";
      */

@@ -16,7 +16,7 @@ namespace zklock {
 
 /** A contender in the queue of a lock: see zklock_contender. */
 struct contender {
-    std::string name, identity, dialect;
+    std::string name, identity, naming;
     std::uint64_t session, token;
     std::chrono::system_clock::time_point since;
     std::string node;
@@ -28,7 +28,7 @@ struct contender {
 namespace detail {
 inline contender copied(const zklock_contender &it) {
     const std::chrono::system_clock::time_point since{std::chrono::milliseconds(it.since)};
-    return {it.name, it.identity, it.dialect, it.session, it.token, since, it.node, static_cast<role>(it.role), it.holds != 0};
+    return {it.name, it.identity, it.naming, it.session, it.token, since, it.node, static_cast<role>(it.role), it.holds != 0};
 }
 
 /** All contenders that a call passes to its visitor. */

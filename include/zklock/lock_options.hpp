@@ -16,7 +16,7 @@ namespace zklock {
  * How a lock behaves. The defaults suit most programs. zklock_lock_options_set lists the options. If one is wrong, making
  * the lock throws.
  *
- *     zklock::lock lock = client.mutex("/locks/report", zklock::lock_options().set("dialect", "kazoo").set("linger", 10s));
+ *     zklock::lock lock = client.mutex("/locks/report", zklock::lock_options().set("naming", "kazoo").set("linger", 10s));
  */
 class lock_options {
 public:

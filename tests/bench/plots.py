@@ -55,7 +55,7 @@ def title_of(bench, params, server, storage):
     if "hold" in params:
         title += f" that hold for {params['hold']} ms"
     if "turns" in params:
-        title += f", local_turns({params['turns']})"
+        title += f", max_local_handoffs({params['turns']})"
     if bench == "uncontended" and "linger" in params:
         title += ", lingering"
     return f"{title}: {SERVERS[server]}, {STORAGES[storage]}"

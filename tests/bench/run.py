@@ -90,7 +90,7 @@ def holders(sessions, seconds=20, warm=10, **ours):
     return "holders", 1, dict(sessions=sessions, timeout=10, warm=warm, seconds=seconds) | ours
 
 
-# What clients cost that hold a lock each. Asked for by `--holders`; zklock with the shortest, a middle and the longest `told_within`.
+# What clients cost that hold a lock each. Asked for by `--holders`; zklock with the shortest, a middle and the longest `loss_timeout`.
 HOLDERS = [(3, "disk", [holders(n, **told) for n in (10, 100, 1000, 3000) for told in ({}, {"told": 2000}, {"told": 3333})])]
 
 

@@ -58,13 +58,13 @@ OF_JOBS = (
     ),
     Control(
         "a job's period taken from the client's clock",
-        "zklock-core/src/client/once.rs",
+        "zklock-core/src/client/job.rs",
         "if let Some(last) = &last {",
         "let now = std::time::SystemTime::now();\n        if let Some(last) = &last {",
     ),
     Control(
         "a job's record obeyed although it is from the future",
-        "zklock-core/src/client/once.rs",
+        "zklock-core/src/client/job.rs",
         "last.check(self.spec.path(), now)?;",
         "let _ = last.check(self.spec.path(), now);",
     ),

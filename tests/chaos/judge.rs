@@ -14,7 +14,7 @@ pub(crate) const SESSION: Duration = Duration::from_secs(2);
 pub(crate) const TICK: Duration = Duration::from_millis(500);
 /// How late a holder may learn that an operator has deleted its node, on a busy machine: a quarter of a session timeout.
 /// The promise is a tenth.
-const TOLD_WITHIN: u64 = nanoseconds(SESSION) / 4;
+const LOSS_TIMEOUT: u64 = nanoseconds(SESSION) / 4;
 /// A client that no server reaches learns nothing. Its lease ends half a session timeout after the server last heard from it.
 const LEASE: u64 = nanoseconds(SESSION) / 2;
 
@@ -154,10 +154,11 @@ impl Judge {
     /// How long this worker may go on claiming a node that was deleted at this time.
     fn allowed(&self, worker: &str, deleted: u64) -> u64 {
         let is_its = |who: &Option<String>| who.as_deref().is_none_or(|name| name == worker);
-        let is_then =
-            |from, until: u64| from <= deleted + TOLD_WITHIN && deleted <= until.saturating_add(TOLD_WITHIN);
+        let is_then = |from, until: u64| {
+            from <= deleted + LOSS_TIMEOUT && deleted <= until.saturating_add(LOSS_TIMEOUT)
+        };
         let is_cut_off = self.cut_off.iter().any(|(who, from, until)| is_its(who) && is_then(*from, *until));
-        if is_cut_off { LEASE } else { TOLD_WITHIN }
+        if is_cut_off { LEASE } else { LOSS_TIMEOUT }
     }
 
     /// Whether one of them has a node that an operator has deleted, and may not know that yet.

@@ -151,9 +151,9 @@ pub(crate) fn lock(text: &str) -> Option<(String, Mode, Option<Terms>)> {
     let (kind, path) = text.split_once(':')?;
     let mut terms = None;
     let mode = match kind.split_once('=') {
-        Some((kind @ ("once" | "once-next"), every)) => {
+        Some((kind @ ("job" | "job-next"), every)) => {
             let every = every.parse::<u64>().ok()? * 1_000_000;
-            terms = Some(Terms { every, again: kind == "once" });
+            terms = Some(Terms { every, again: kind == "job" });
             Mode::Alone
         }
         Some(("semaphore", count)) => Mode::Counted(count.parse().ok()?),

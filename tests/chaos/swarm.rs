@@ -106,7 +106,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
     by_operator("node deleted", Kind::ZooKeeper, |field, _, dice| {
         let Some(admin) = field.servers.try_admin() else { return Ok(Course::Missed) };
         let mut nodes = field.servers.contenders()();
-        // The judge knows nodes by their names, and an exclusive lock's node always has the same name.
+        // The judge knows nodes by their names, and a single-node lock's node always has the same name.
         nodes.retain(|node| !node.ends_with("/lock") && !node.ends_with("-of-lock"));
         if nodes.is_empty() {
             return Ok(Course::Missed);

@@ -23,10 +23,10 @@ const OURS: &[&str] = &[
 ];
 /// Jobs that run once in each period of so many milliseconds. All workers that run jobs run the same.
 pub(crate) const JOBS: &[&str] = &[
-    "once=1000:/quick/every-second",
-    "once-next=2000:/quick/every-two-seconds",
-    "once=6000:/quick/every-six-seconds",
-    "once=86400000:/quick/every-day",
+    "job=1000:/quick/every-second",
+    "job-next=2000:/quick/every-two-seconds",
+    "job=6000:/quick/every-six-seconds",
+    "job=86400000:/quick/every-day",
 ];
 /// By how many seconds the dates of workers that run jobs are wrong.
 const DATES: [&str; 3] = ["0", "3600", "-3600"];

@@ -99,7 +99,7 @@ def program(hosts: str) -> typing.Iterator[tuple[zklock.Client, int]]:
         # Name, how long each thread holds it, and how many threads there are. Others give up on the report.
         locks = [("report", (2.0, 0.5, 0.5, 0.5, 9.0), 2), ("import", (0.05,), 4), ("mail", (0.3, 0.4), 3)]
         threads = [
-            threading.Thread(target=takes_turns, args=(zk.mutex(f"/locks/{name}", timeout=1, figures=name), times, is_over))
+            threading.Thread(target=takes_turns, args=(zk.mutex(f"/locks/{name}", timeout=1, metrics_name=name), times, is_over))
             for name, times, count in locks
             for _ in range(count)
         ]

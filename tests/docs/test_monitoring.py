@@ -65,7 +65,7 @@ def test_opentelemetry_gets_the_figures_of_each_lock(servers: str) -> None:
 
     with zklock.Client(servers) as zk:
         names["observe"](zk, meter)
-        with zk.mutex("/locks/report", figures="report"):
+        with zk.mutex("/locks/report", metrics_name="report"):
             held = exported()
         assert held.pop("zklock.lock.oldest_hold") > 0
         assert held == {"zklock.lock.held": 1, "zklock.lock.waiting": 0, "zklock.lock.grants": 1}
@@ -134,7 +134,7 @@ def test_each_alert_fires_on_a_bad_night_and_not_before(rules: pathlib.Path) -> 
 
 
 def test_promtool_takes_the_text_of_two_clients(servers: str, tmp_path: pathlib.Path) -> None:
-    with zklock.Client(servers) as zk, zk.mutex("/locks/report", figures='the "report"'):
+    with zklock.Client(servers) as zk, zk.mutex("/locks/report", metrics_name='the "report"'):
         page = zklock.prometheus_text({"orders": zk, "billing": zk})
     done = promtool("check", "metrics", cwd=tmp_path, given=page)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -145,7 +145,7 @@ def metrics_in(text: str) -> set[str]:
 
 
 def test_rules_board_and_page_name_metrics_that_there_are(servers: str) -> None:
-    with zklock.Client(servers) as zk, zk.mutex("/locks/report", figures="report"):
+    with zklock.Client(servers) as zk, zk.mutex("/locks/report", metrics_name="report"):
         page = zk.prometheus()
     families = dict(re.findall(r"# TYPE (\w+) (\w+)", page))
     there = set(families) | {f"{name}_{of}" for name, kind in families.items() if kind == "histogram" for of in ("bucket", "sum", "count")}

@@ -43,15 +43,15 @@
  * the same for all kinds.
  *
  * - zklock_mutex_new: one holder at a time, in order of arrival
- * - zklock_rwlock_read_new, zklock_rwlock_write_new: many readers, or one writer
+ * - zklock_read_lock_new, zklock_write_lock_new: many readers, or one writer
  * - zklock_semaphore_new: as many holders as there are permits
  * - zklock_all_new: several locks at once, all of them or none
  * - zklock_any_new: any one of several locks, whichever is free first
  * - zklock_election_new: one leader, which zklock_observe reports
- * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
+ * - zklock_single_node_new: one node and no queue, for jobs that are tried once
  *
  * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new. A job
- * (zklock_once_new) is a mutex that remembers its last run, so that it runs once in each period.
+ * (zklock_job_new) is a mutex that remembers its last run, so that it runs once in each period.
  *
  * What a hold promises
  * --------------------
@@ -69,7 +69,7 @@
  * - No server grants less than half of the session timeout that another one granted.
  *
  * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
- * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release. The options told-within
+ * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release. The options loss-timeout
  * and heartbeat of a client can make that time longer.
  *
  * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
@@ -125,7 +125,7 @@
  *
  * Almost every call that waits for the servers has a counterpart that does not wait. Its name ends
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
- * are zklock_client_guard, zklock_hold_read, zklock_once_last, zklock_set_limit, zklock_evict,
+ * are zklock_client_guard, zklock_hold_read, zklock_job_last, zklock_client_set_limit, zklock_evict,
  * zklock_break_lock and zklock_request_release, which only exist as calls that wait: make them on another
  * thread. Events replace zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
  *

@@ -1,4 +1,4 @@
-"""One queue for the locks of all libraries that see each other's nodes, and, in their dialects, of those that do not see ours."""
+"""One queue for the locks of all libraries that see each other's nodes, and, in their naming schemes, of those that do not see ours."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ CONTESTS = [
     beside("writelock", kind="mutex"),
     beside("go", kind="mutex", marks=needs_go()),
     beside("curator", *LINGERS, kind="mutex", their_options=[REST], name="curator-that-lingers"),
-    beside("kazoo", "--dialect=kazoo", *LINGERS, kind="mutex", their_options=[REST], name="kazoo-that-lingers"),
-    beside("kazoo", "--dialect=kazoo", kind="mutex"),
+    beside("kazoo", "--naming=kazoo", *LINGERS, kind="mutex", their_options=[REST], name="kazoo-that-lingers"),
+    beside("kazoo", "--naming=kazoo", kind="mutex"),
     # It was told of our nodes.
     beside(
         "kazoo", "--foreign=ignore-unknown", kind="mutex", their_options=["--extra-lock-patterns=-lock-"], name="kazoo-that-was-told"
     ),
-    beside("writelock", "--dialect=writelock", kind="mutex", name="writelock-in-its-dialect"),
+    beside("writelock", "--naming=writelock", kind="mutex", name="writelock-in-its-naming"),
     # In the layout of LeaderLatch.
     beside("curator", kind="election"),
     beside("curator", kind="rw"),
     beside("curator", *LINGERS, kind="rw", their_options=[REST], name="curator-that-lingers"),
-    beside("kazoo", "--dialect=kazoo", kind="rw"),
+    beside("kazoo", "--naming=kazoo", kind="rw"),
     # Curator recognises our readers that were writers. (Debian's own Curator does it wrong itself: see CURATOR-621.)
     beside("curator", kind="downgrade", theirs="rw", faces=DOWNGRADING),
     # We recognise Curator's, whose nodes do not have their own number.

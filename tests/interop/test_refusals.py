@@ -51,11 +51,11 @@ def test_mutex_is_refused_beside_a_plain_kazoo_lock(ground: Ground, path: str) -
 
 
 @pytest.mark.parametrize(
-    ("dialect", "library"), [("kazoo", "curator"), ("kazoo", "writelock"), ("writelock", "curator"), ("writelock", "kazoo")]
+    ("naming", "library"), [("kazoo", "curator"), ("kazoo", "writelock"), ("writelock", "curator"), ("writelock", "kazoo")]
 )
-def test_dialect_is_refused_beside_who_cannot_read_it(ground: Ground, path: str, dialect: str, library: str) -> None:
+def test_naming_is_refused_beside_who_cannot_read_it(ground: Ground, path: str, naming: str, library: str) -> None:
     with held_by(ground, path, library) as (contest, node), zklock.Client(ground("servers")) as client:
         with pytest.raises(zklock.ForeignContender, match=node):
-            client.mutex(path, dialect=dialect).hold(timeout=10)
+            client.mutex(path, naming=naming).hold(timeout=10)
         for face in ("python", "rust"):
-            refuses(contest, node, face, f"--dialect={dialect}")
+            refuses(contest, node, face, f"--naming={naming}")

@@ -10,7 +10,7 @@ use super::machine::drive;
 use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof, Seen};
 use super::machine::lease::Lease;
 use super::machine::memory::Memory;
-use super::machine::name::{Dialect, Role, Scheme, Uuid};
+use super::machine::name::{Naming, Role, Scheme, Uuid};
 use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::single::Single;
 use super::machine::status::{LossReason, Status};
@@ -43,9 +43,9 @@ pub(crate) const MACHINE: Machine = Machine {
         Box::new(Own(Contender::new(claims.collect(), patience)))
     },
     lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
-    keeper: |timeout, opened, named_at_most, told_within| {
+    keeper: |timeout, opened, named_at_most, loss_timeout| {
         let keeper =
-            Keeper::new(timeout, opened, opened).naming_at_most(named_at_most).telling_within(told_within);
+            Keeper::new(timeout, opened, opened).naming_at_most(named_at_most).telling_within(loss_timeout);
         Box::new(OwnKeeper { keeper, holds: Vec::new(), proofs: VecDeque::new() })
     },
     turns: |passes: Passes, is_shared| Box::new(OwnTurns(Turns::new(passing(passes, 5), is_shared))),
@@ -97,9 +97,9 @@ fn claim(want: &Want) -> Claim {
 }
 
 fn unmarked(queue: &str) -> Claim {
-    let dialect = Dialect::pattern("lock-{sequence}").expect("a pattern");
-    let scheme = Claim::scheme(Role::Exclusive, &dialect).expect("a mutex");
-    Claim::at(queue, scheme, &dialect).expect("a path")
+    let naming = Naming::pattern("lock-{sequence}").expect("a pattern");
+    let scheme = Claim::scheme(Role::Exclusive, &naming).expect("a mutex");
+    Claim::at(queue, scheme, &naming).expect("a path")
 }
 
 fn claim_of(sort: Sort) -> Claim {

@@ -84,7 +84,7 @@ pub(crate) struct Holds {
     /// The most that a check names, while others can be watched.
     pub(crate) named_at_most: usize,
     /// How soon their holders must learn of a loss.
-    pub(crate) told_within: Duration,
+    pub(crate) loss_timeout: Duration,
 }
 
 #[derive(Clone, Hash, Debug)]
@@ -95,7 +95,7 @@ pub(crate) struct Keep {
     /// The most holds that a check names, while others can be watched.
     named_at_most: usize,
     /// In units of time.
-    told_within: u8,
+    loss_timeout: u8,
     keeper: Box<dyn Keeping>,
     holds: Vec<Held>,
     link: Link,
@@ -115,14 +115,14 @@ pub(crate) struct Keep {
 
 impl Keep {
     pub(crate) fn new(machine: &'static Machine, end: u8, trouble: Trouble, holds: Holds) -> Self {
-        let mut keeper = (machine.keeper)(TIMEOUT, at(0), holds.named_at_most, holds.told_within);
+        let mut keeper = (machine.keeper)(TIMEOUT, at(0), holds.named_at_most, holds.loss_timeout);
         (0..holds.at_first).for_each(|hold| keeper.handle_grant(&format!("/{hold}"), at(0)));
         Self {
             now: 0,
             end,
             trouble,
             named_at_most: holds.named_at_most,
-            told_within: holds.told_within.as_millis().div_ceil(1_000) as u8,
+            loss_timeout: holds.loss_timeout.as_millis().div_ceil(1_000) as u8,
             keeper,
             holds: vec![Held::new(); holds.at_first],
             link: Link::Up,
@@ -208,7 +208,7 @@ impl Keep {
             // A watch reports the end of a session in the same way as a deletion.
             LossReason::NodeDeleted => held.deleted.is_some() || self.expired.is_some(),
             LossReason::SessionExpired => self.expired.is_some(),
-            LossReason::LeaseLapsed => held.lapsed.is_some_and(|since| self.now >= since + self.told_within),
+            LossReason::LeaseLapsed => held.lapsed.is_some_and(|since| self.now >= since + self.loss_timeout),
             _ => false,
         };
         if held.lost.is_some() || !has_happened {
@@ -316,11 +316,11 @@ impl Keep {
         if is_valid && self.expired.is_some() {
             return Err(violation("exclusive", "is relied upon, and its session is over"));
         }
-        let told_late = |since: Option<u8>| since.is_some_and(|since| self.now > since + self.told_within);
+        let told_late = |since: Option<u8>| since.is_some_and(|since| self.now > since + self.loss_timeout);
         if held.lost.is_none() && told_late(self.could_be_told_since(held)) {
             return Err(violation("told", "is gone, and its holder has not been told"));
         }
-        if held.lost.is_none() && held.lapsed.is_some_and(|since| self.now >= since + self.told_within) {
+        if held.lost.is_none() && held.lapsed.is_some_and(|since| self.now >= since + self.loss_timeout) {
             return Err(violation("told", "has no lease, and its holder has not been told"));
         }
         if !is_valid && self.disturbed.is_none() && held.deleted.is_none() && self.expired.is_none() {

@@ -37,11 +37,11 @@ const MUCH_TROUBLE: Trouble = Trouble {
 };
 
 /// A check names all holds.
-const NAMED: Holds = Holds { at_first: 1, named_at_most: 8, told_within: Duration::from_millis(2_400) };
+const NAMED: Holds = Holds { at_first: 1, named_at_most: 8, loss_timeout: Duration::from_millis(2_400) };
 /// A check names one hold, and the others are watched.
 const WATCHED: Holds = Holds { at_first: 2, named_at_most: 1, ..NAMED };
 /// Holders may learn of a loss as late as can be: after a third of the session timeout. All are watched.
-const RARE: Holds = Holds { told_within: Duration::from_secs(8), ..NAMED };
+const RARE: Holds = Holds { loss_timeout: Duration::from_secs(8), ..NAMED };
 
 /// One exploration to make.
 #[derive(Clone, Debug)]

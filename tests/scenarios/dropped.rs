@@ -15,7 +15,7 @@ fn pairs(client: &Client) -> Vec<(&'static str, Lock, Lock)> {
     let mutex = |path: &str| client.mutex(path).unwrap();
     let (read, write) = (client.read_lock("/dropped/rw").unwrap(), client.write_lock("/dropped/rw").unwrap());
     let semaphore = client.semaphore("/dropped/semaphore", 1).unwrap();
-    let exclusive = client.exclusive("/dropped/exclusive").unwrap();
+    let exclusive = client.single_node("/dropped/exclusive").unwrap();
     let children = LockSpec::mutex("/dropped/mutex").unwrap().watching(Watching::Children);
     let set = |locks: &[&Lock]| client.all(&locks.iter().copied().cloned().collect::<Vec<_>>()).unwrap();
     let member = mutex("/dropped/member");
@@ -27,7 +27,7 @@ fn pairs(client: &Client) -> Vec<(&'static str, Lock, Lock)> {
         ("the write side after the read side", read.clone(), write.clone()),
         ("the read side after the write side", write.clone(), read),
         ("a semaphore with one permit", semaphore.clone(), semaphore.clone()),
-        ("an exclusive lock", exclusive.clone(), exclusive),
+        ("a single-node lock", exclusive.clone(), exclusive),
         ("a set after one of its locks", member.clone(), both.clone()),
         ("a lock after the set it is in", both, member),
         ("a set after its semaphore", semaphore.clone(), mixed.clone()),

@@ -1,12 +1,12 @@
 //! Contenders of locks that programs have made themselves: their names end with a number, and no library has them.
 
 use crate::support::queue::held;
-use crate::support::strangers::{in_dialect, put};
+use crate::support::strangers::{in_naming, put};
 use crate::support::warnings::{about, collect};
 use crate::support::{client, confirmed, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Side};
-use zklock::{Dialect, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
+use zklock::{Naming, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
 
 /// A contender for one of several locks under one node, as some programs name it.
 const SEVERAL: &str = "report_lock_";
@@ -40,8 +40,8 @@ async fn one_that_is_there_is_refused_by_every_kind_and_named_or_ignored_with_a_
             client.election(path).unwrap(),
             client.semaphore(path, 5).unwrap(),
             client.all(&one_of_two).unwrap(),
-            in_dialect(&client, path, &Dialect::Kazoo, Role::Exclusive),
-            in_dialect(&client, path, &Dialect::WriteLock, Role::Exclusive),
+            in_naming(&client, path, &Naming::Kazoo, Role::Exclusive),
+            in_naming(&client, path, &Naming::WriteLock, Role::Exclusive),
         ];
         for lock in &locks {
             for error in

@@ -40,7 +40,7 @@ mod bounded {
 mod nothing_left_behind {
     mod all;
     mod barrier;
-    mod exclusive_lock;
+    mod single_node;
     mod exits;
     mod mutex;
     mod rwlock;
@@ -126,7 +126,7 @@ mod hostile {
 }
 
 mod children;
-mod dialects;
+mod naming;
 mod dropped;
 mod homemade;
 mod patterns;
@@ -188,9 +188,9 @@ mod any {
 }
 
 mod election;
-mod exclusive_lock;
+mod single_node;
 
-mod once;
+mod job;
 
 mod barrier {
     mod crash;

@@ -5,7 +5,7 @@ use crate::support::strangers::put;
 use crate::support::{SOON, client, named, operator, proxied_client, says, settled, soon};
 use ground::{Action, Kind, Side, Trigger};
 use std::time::Duration;
-use zklock::{Client, Dialect, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
+use zklock::{Client, Naming, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
 
 /// The layouts that users have, each with what others write before the number in the way of a mutex or a writer.
 const LAYOUTS: [(&str, &str); 5] = [
@@ -21,7 +21,7 @@ const OTHERS: [&str; 4] = ["other_lock_", "0123456789abcdef0123456789abcdef__loc
 /// A mutex or a writer.
 fn spec(path: &str, pattern: &str) -> LockSpec {
     let spec = if pattern.contains('|') { LockSpec::write_lock(path) } else { LockSpec::mutex(path) };
-    spec.unwrap().dialect(Dialect::pattern(pattern).unwrap())
+    spec.unwrap().naming(Naming::pattern(pattern).unwrap())
 }
 
 fn lock(client: &Client, path: &str, pattern: &str) -> Lock {
@@ -57,7 +57,7 @@ async fn contenders_that_match_take_their_turns_with_ours_and_all_other_children
         let found: Vec<_> =
             contenders.iter().map(|found| (&*found.node, &*found.identity, found.holds)).collect();
         assert_eq!(found, [(&*node, "db7", true), (&*behind, "stranger", false)], "{pattern}");
-        assert!(contenders.iter().all(|found| found.dialect.to_string() == pattern));
+        assert!(contenders.iter().all(|found| found.naming.to_string() == pattern));
         assert_eq!(contenders[0].token, hold.token());
         soon(hold.release()).await.unwrap();
         operator.delete(&behind);
@@ -88,15 +88,15 @@ async fn our_nodes_are_named_as_the_pattern_says() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_share_the_lock_and_a_writer_has_it_alone() {
     let (ours, operator, path) = (client().await, operator(), "/patterns/sides");
-    let dialect = Dialect::pattern("{any}-{R|W}-{sequence}").unwrap();
+    let naming = Naming::pattern("{any}-{R|W}-{sequence}").unwrap();
     let [read, write] = [LockSpec::read_lock(path), LockSpec::write_lock(path)]
-        .map(|spec| ours.lock(&spec.unwrap().dialect(dialect.clone())).unwrap());
+        .map(|spec| ours.lock(&spec.unwrap().naming(naming.clone())).unwrap());
     let reader = put(&operator, path, "db-W-7-R-");
     let first = held(&read).await;
     let waits = acquire(&write);
     operator.wait_for_children(path, 3, SOON);
     let late =
-        acquire(&client().await.lock(&LockSpec::read_lock(path).unwrap().dialect(dialect.clone())).unwrap());
+        acquire(&client().await.lock(&LockSpec::read_lock(path).unwrap().naming(naming.clone())).unwrap());
     operator.wait_for_children(path, 4, SOON);
     let contenders = soon(read.contenders()).await.unwrap();
     let seen: Vec<_> = contenders.iter().map(|found| (found.role, found.holds)).collect();
@@ -114,9 +114,9 @@ async fn readers_share_the_lock_and_a_writer_has_it_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_cannot_take_the_read_side_within_its_write_side_and_is_told_so() {
     let (client, path) = (client().await, "/patterns/within");
-    let dialect = Dialect::pattern("{R|W}-{sequence}").unwrap();
+    let naming = Naming::pattern("{R|W}-{sequence}").unwrap();
     let [read, write] = [LockSpec::read_lock(path), LockSpec::write_lock(path)]
-        .map(|spec| client.lock(&spec.unwrap().dialect(dialect.clone()).reentrant(true)).unwrap());
+        .map(|spec| client.lock(&spec.unwrap().naming(naming.clone()).reentrant(true)).unwrap());
     let hold = soon(write.acquire()).await.unwrap();
     let again = soon(write.acquire()).await.unwrap();
     assert_eq!(again.token(), hold.token(), "it is reentrant");
@@ -191,7 +191,7 @@ async fn a_lost_reply_to_the_creation_costs_no_second_node_whether_it_was_done_o
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_acquire_of_a_free_lock_takes_no_more_requests_than_in_another_dialect() {
+async fn an_acquire_of_a_free_lock_takes_no_more_requests_than_in_another_naming() {
     let ((client, proxy), mut counts) = (proxied_client().await, Vec::new());
     let curator = client.mutex("/patterns/requests").unwrap();
     let ours = LAYOUTS
@@ -274,30 +274,30 @@ async fn holds_linger_and_are_handed_on_within_the_process() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reason() {
     let client = client().await;
-    let dialect = |pattern| Dialect::pattern(pattern).unwrap();
-    let (mutex, sides) = (dialect("{name}_lock_{sequence}"), dialect("{any}-{R|W}-{sequence}"));
+    let naming = |pattern| Naming::pattern(pattern).unwrap();
+    let (mutex, sides) = (naming("{name}_lock_{sequence}"), naming("{any}-{R|W}-{sequence}"));
     let path = "/patterns/refused/a";
     let refused = [
         (LockSpec::mutex(path), sides, "for readers and writers, so it is for no mutex"),
         (LockSpec::read_lock(path), mutex.clone(), "does not tell readers from writers"),
         (LockSpec::write_lock(path), mutex.clone(), "does not tell readers from writers"),
-        (LockSpec::election(path), mutex.clone(), "an election has no dialect {name}_lock_{sequence}"),
-        (LockSpec::semaphore(path, 2), mutex.clone(), "a semaphore has no dialect"),
-        (LockSpec::exclusive(path), mutex.clone(), "an exclusive lock has no dialect"),
+        (LockSpec::election(path), mutex.clone(), "an election has no naming scheme {name}_lock_{sequence}"),
+        (LockSpec::semaphore(path, 2), mutex.clone(), "a semaphore has no naming scheme"),
+        (LockSpec::single_node(path), mutex.clone(), "a single-node lock has no naming scheme"),
         (
             LockSpec::mutex("/top"),
             mutex.clone(),
             "children of the node above the lock's path: that is the root",
         ),
-        (LockSpec::mutex("/a/x-5"), dialect("{name}-{sequence}"), "as the dialect writelock does"),
-        (LockSpec::mutex("/a/b-c"), dialect("{any}-{name}.{sequence}"), "give the lock another name"),
-        (LockSpec::mutex(path), dialect("\u{f8ff}{sequence}"), "a character that ZooKeeper forbids"),
+        (LockSpec::mutex("/a/x-5"), naming("{name}-{sequence}"), "as the naming writelock does"),
+        (LockSpec::mutex("/a/b-c"), naming("{any}-{name}.{sequence}"), "give the lock another name"),
+        (LockSpec::mutex(path), naming("\u{f8ff}{sequence}"), "a character that ZooKeeper forbids"),
     ];
-    for (spec, dialect, problem) in refused {
-        let error = client.lock(&spec.unwrap().dialect(dialect)).unwrap_err();
+    for (spec, naming, problem) in refused {
+        let error = client.lock(&spec.unwrap().naming(naming)).unwrap_err();
         says(&error, ErrorKind::InvalidInput, &[problem]);
     }
-    let member = || LockSpec::mutex(path).unwrap().dialect(mutex.clone());
+    let member = || LockSpec::mutex(path).unwrap().naming(mutex.clone());
     let other = || LockSpec::mutex("/patterns/refused/b").unwrap();
     for error in
         [LockSpec::all([member(), other()]).unwrap_err(), LockSpec::any([member(), other()]).unwrap_err()]
@@ -308,8 +308,8 @@ async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reaso
             &[path, "{name}_lock_{sequence}", "acquire that lock by itself"],
         );
     }
-    fn into(text: &str) -> Result<Dialect, zklock::Error> {
-        Ok(Dialect::pattern(text)?)
+    fn into(text: &str) -> Result<Naming, zklock::Error> {
+        Ok(Naming::pattern(text)?)
     }
     says(&into("{name}_lock_").unwrap_err(), ErrorKind::InvalidInput, &["{name}_lock_", "has no {sequence}"]);
 }
@@ -318,8 +318,8 @@ async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reaso
 async fn a_lock_without_a_pattern_names_the_way_into_the_queue() {
     let (client, operator, path) = (client().await, operator(), "/patterns/way-in");
     for (prefix, way) in [
-        ("report_lock_", "the path /patterns/way-in/NAME and dialect=\"{name}_lock_{sequence}\""),
-        ("lock-", "dialect=\"lock-{sequence}\""),
+        ("report_lock_", "the path /patterns/way-in/NAME and naming=\"{name}_lock_{sequence}\""),
+        ("lock-", "naming=\"lock-{sequence}\""),
     ] {
         let node = put(&operator, path, prefix);
         let error = soon(client.mutex(path).unwrap().acquire()).await.unwrap_err();

@@ -122,7 +122,7 @@ async fn a_lock_with_a_name_has_figures_of_its_own() {
     let client = client().await;
     let spec = LockSpec::mutex("/stats/named").unwrap();
     let (named, plain) =
-        (client.lock(&spec.clone().figures("report")).unwrap(), client.lock(&spec.clone()).unwrap());
+        (client.lock(&spec.clone().metrics_name("report")).unwrap(), client.lock(&spec.clone()).unwrap());
     assert_eq!(now(&client, "report"), (0, 0, false), "it is there before anything is acquired");
 
     let hold = held(&named).await;
@@ -157,7 +157,7 @@ async fn a_reentrant_hold_that_lingers_has_figures_for_each_grant() {
     let client = client().await;
     let spec =
         LockSpec::mutex("/stats/named-linger").unwrap().linger(Duration::from_secs(60)).reentrant(true);
-    let lock = client.lock(&spec.figures("report")).unwrap();
+    let lock = client.lock(&spec.metrics_name("report")).unwrap();
     for turn in 1..=3 {
         let outer = soon(lock.acquire()).await.unwrap();
         let inner = soon(lock.acquire()).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_reentrant_hold_that_lingers_has_figures_for_each_grant() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_hold_of_a_named_lock_is_no_longer_held_and_counts_once() {
     let client = client().await;
-    let lock = client.lock(&LockSpec::mutex("/stats/named-lost").unwrap().figures("report")).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/stats/named-lost").unwrap().metrics_name("report")).unwrap();
     let lost = || client.stats().lock("report").unwrap().losses_by(LossReason::NodeDeleted);
     let hold = held(&lock).await;
     operator().delete(hold.node());
@@ -188,12 +188,12 @@ async fn a_lost_hold_of_a_named_lock_is_no_longer_held_and_counts_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_and_a_choice_are_counted_as_a_whole() {
     let client = client().await;
-    let member = |at: &str| LockSpec::mutex(&format!("/stats/member-{at}")).unwrap().figures("member");
+    let member = |at: &str| LockSpec::mutex(&format!("/stats/member-{at}")).unwrap().metrics_name("member");
     for (name, spec) in [
         ("set", LockSpec::all([member("a"), member("b")])),
         ("choice", LockSpec::any([member("c"), member("d")])),
     ] {
-        let lock = client.lock(&spec.unwrap().figures(name)).unwrap();
+        let lock = client.lock(&spec.unwrap().metrics_name(name)).unwrap();
         let hold = held(&lock).await;
         assert_eq!(now(&client, name), (1, 0, true));
         soon(hold.release()).await.unwrap();

@@ -1,22 +1,22 @@
 //! Contenders that cannot see each other: both sides refuse, unless they ignore what they cannot read.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
-use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
+use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put};
 use crate::support::{SOON, client, operator, says, settled, soon};
 use ground::wire::Mode;
-use zklock::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockSpec, LossReason, Role};
+use zklock::{Client, Naming, ErrorKind, Foreign, HoldState, Lock, LockSpec, LossReason, Role};
 
-/// Whether the foreign node is a stranger to a lock of this dialect and role. Written by hand from the behaviour of the
+/// Whether the foreign node is a stranger to a lock of this naming scheme and role. Written by hand from the behaviour of the
 /// libraries, so that the table in the code does not check itself.
-fn is_strange(dialect: &Dialect, role: Role, foreign: usize) -> bool {
-    match (dialect, role) {
+fn is_strange(naming: &Naming, role: Role, foreign: usize) -> bool {
+    match (naming, role) {
         // Their mutex does not see the read/write lock, nor anything of kazoo's. Java's WriteLock sees their mutex.
-        (Dialect::Curator, Role::Exclusive) => [2, 3, 4, 5, 8].contains(&foreign),
+        (Naming::Curator, Role::Exclusive) => [2, 3, 4, 5, 8].contains(&foreign),
         // Readers and readers do not exclude each other, so it does not matter whether they see each other.
-        (Dialect::Curator, Role::Read) => [0, 1, 4, 6, 7, 8].contains(&foreign),
-        (Dialect::Curator, _) => [0, 1, 4, 5, 6, 7, 8].contains(&foreign),
-        (Dialect::Kazoo, Role::Read) => [0, 1, 3, 6, 7, 8].contains(&foreign),
-        (Dialect::Kazoo, _) => [0, 1, 2, 3, 6, 7, 8].contains(&foreign),
+        (Naming::Curator, Role::Read) => [0, 1, 4, 6, 7, 8].contains(&foreign),
+        (Naming::Curator, _) => [0, 1, 4, 5, 6, 7, 8].contains(&foreign),
+        (Naming::Kazoo, Role::Read) => [0, 1, 3, 6, 7, 8].contains(&foreign),
+        (Naming::Kazoo, _) => [0, 1, 2, 3, 6, 7, 8].contains(&foreign),
         // Curator and kazoo do not see its nodes.
         _ => [0, 1, 2, 3, 4, 5, 8].contains(&foreign),
     }
@@ -25,20 +25,20 @@ fn is_strange(dialect: &Dialect, role: Role, foreign: usize) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_contender_that_cannot_see_ours_is_named_and_ours_goes_again() {
     let (client, operator) = (client().await, operator());
-    for (dialect, role) in SPOKEN {
+    for (naming, role) in SPOKEN {
         for (number, (prefix, _, _)) in FOREIGN.iter().enumerate() {
-            let path = format!("/strangers/{dialect}-{role:?}-{number}");
+            let path = format!("/strangers/{naming}-{role:?}-{number}");
             let node = put(&operator, &path, prefix);
             let name = node.rsplit_once('/').unwrap().1;
-            let lock = in_dialect(&client, &path, &dialect, role);
+            let lock = in_naming(&client, &path, &naming, role);
             let tried = soon(lock.try_acquire()).await;
-            if is_strange(&dialect, role, number) {
+            if is_strange(&naming, role, number) {
                 let error = tried.expect_err(&path);
                 says(&error, ErrorKind::ForeignContender, &[name, &path]);
                 says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::ForeignContender, &[name]);
             } else {
                 tried.unwrap_or_else(|error| {
-                    panic!("{prefix} is not a stranger to {dialect} {role:?}: {error}")
+                    panic!("{prefix} is not a stranger to {naming} {role:?}: {error}")
                 });
             }
             settled(&client).await;
@@ -66,12 +66,12 @@ async fn one_that_comes_behind_a_waiter_is_noticed_when_the_waiter_looks_again()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_ignores_the_unknown_waits_for_a_stranger_that_it_can_read() {
     let (client, operator) = (client().await, operator());
-    for (dialect, role) in SPOKEN {
-        let path = format!("/strangers/ahead-{dialect}-{role:?}");
+    for (naming, role) in SPOKEN {
+        let path = format!("/strangers/ahead-{naming}-{role:?}");
         // A writer of another library is in everybody's way, whatever it can see.
-        let prefix = if dialect == Dialect::Kazoo { FOREIGN[0].0 } else { FOREIGN[4].0 };
+        let prefix = if naming == Naming::Kazoo { FOREIGN[0].0 } else { FOREIGN[4].0 };
         let before = put(&operator, &path, prefix);
-        let task = acquire(&ignoring(&client, &path, dialect, role));
+        let task = acquire(&ignoring(&client, &path, naming, role));
         operator.wait_for_children(&path, 2, SOON);
         let behind = put(&operator, &path, prefix);
         assert!(!ground::until(A_WHILE / 5, || task.is_finished()), "{path}");
@@ -83,13 +83,13 @@ async fn who_ignores_the_unknown_waits_for_a_stranger_that_it_can_read() {
     }
 }
 
-fn ignoring(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
+fn ignoring(client: &Client, path: &str, naming: Naming, role: Role) -> Lock {
     let spec = match role {
         Role::Read => LockSpec::read_lock(path),
         Role::Write => LockSpec::write_lock(path),
         _ => LockSpec::mutex(path),
     };
-    client.lock(&spec.unwrap().dialect(dialect).foreign(Foreign::IgnoreUnknown)).unwrap()
+    client.lock(&spec.unwrap().naming(naming).foreign(Foreign::IgnoreUnknown)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,7 @@ use crate::support::queue::held;
 use crate::support::{client, operator, proxied_client, settled, soon};
 use ground::{Kind, Proxy};
 use std::time::Duration;
-use zklock::{Client, Dialect, Hold, Lock, LockSpec};
+use zklock::{Client, Naming, Hold, Lock, LockSpec};
 
 /// The request that removes a watch.
 const REMOVE_WATCHES: Kind = Kind::Other(18);
@@ -48,7 +48,7 @@ async fn until_free(lock: &Lock) -> Hold {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_of_a_lock_that_was_busy_sends_nothing_until_the_holder_has_gone() {
     let (other, (client, proxy)) = (client().await, proxied_client().await);
-    let kazoo = |path: &str| LockSpec::mutex(path).unwrap().dialect(Dialect::Kazoo);
+    let kazoo = |path: &str| LockSpec::mutex(path).unwrap().naming(Naming::Kazoo);
     let pairs = [
         ("a mutex", other.mutex("/tries/mutex"), client.mutex("/tries/mutex")),
         ("an election", other.election("/tries/lead"), client.election("/tries/lead")),

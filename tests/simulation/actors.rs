@@ -36,12 +36,12 @@ pub(crate) const LOCKS: usize = KINDS.len();
 fn spec(kind: &str, path: &str) -> Result<LockSpec, zklock::Error> {
     Ok(match kind {
         "lingering" => LockSpec::mutex(path)?.linger(LINGER),
-        "passed on" => LockSpec::mutex(path)?.local_turns(3),
+        "passed on" => LockSpec::mutex(path)?.max_local_handoffs(2),
         "read" => LockSpec::read_lock(path)?,
         "lingering read" => LockSpec::read_lock(path)?.linger(LINGER),
         "write" => LockSpec::write_lock(path)?,
         "semaphore" => LockSpec::semaphore(path, 2)?,
-        "exclusive" => LockSpec::exclusive(path)?,
+        "exclusive" => LockSpec::single_node(path)?,
         _ => LockSpec::mutex(path)?,
     })
 }
@@ -127,7 +127,7 @@ pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock::Error> {
         .identity(&format!("client {number}"))
         .server_version(3, 8);
     // Some have as few heartbeats as can be.
-    Ok(if number % 3 == 2 { options.told_within(SESSION / 3) } else { options })
+    Ok(if number % 3 == 2 { options.loss_timeout(SESSION / 3) } else { options })
 }
 
 /// One task of a client, which takes turns until the run is over.

@@ -214,10 +214,10 @@ impl Connection {
     pub(crate) fn options_at(&self, hosts: &str) -> Result<ClientOptions, Failure> {
         let timeout = self.time("session-timeout").unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
         let latest = times::RAREST_OF_RUN.of(timeout);
-        if let Some(told_within) = self.time("told-within").filter(|told_within| *told_within > latest) {
-            let (given, latest) = (duration::short(told_within), duration::short(latest));
+        if let Some(loss_timeout) = self.time("loss-timeout").filter(|loss_timeout| *loss_timeout > latest) {
+            let (given, latest) = (duration::short(loss_timeout), duration::short(latest));
             let message =
-                format!("--told-within {given}: choose {latest} at most, a fifth of the session timeout");
+                format!("--loss-timeout {given}: choose {latest} at most, a fifth of the session timeout");
             return Err(Failure::usage(message));
         }
         let given = self.given.0.iter();

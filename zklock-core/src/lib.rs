@@ -47,13 +47,13 @@
 //! | set of locks | [`Client::all`] | whatever its locks do |
 //! | any one of several | [`Client::any`] | whatever its locks do |
 //! | election | [`Client::election`] | Curator's `LeaderLatch` |
-//! | exclusive | [`Client::exclusive`] | any client that creates the node `lock` |
+//! | exclusive | [`Client::single_node`] | any client that creates the node `lock` |
 //! | barrier | [`Client::barrier`] | Curator's `DistributedBarrier` |
 //! | double barrier | [`Client::double_barrier`] | Curator's `DistributedDoubleBarrier` |
 //!
-//! A [job](Client::once) runs on one host in each period. It is a mutex with a record of the last run.
+//! A [job](Client::job) runs on one host in each period. It is a mutex with a record of the last run.
 //!
-//! Acquiring any of these locks gives a [`Hold`]. The [`Dialect`] decides which library sees which contenders. A contender that
+//! Acquiring any of these locks gives a [`Hold`]. The [`Naming`] decides which library sees which contenders. A contender that
 //! cannot see ours is [refused](ErrorKind::ForeignContender), because both could hold the lock at once.
 //!
 //! # What a hold promises
@@ -131,7 +131,7 @@
 //            contenders prometheus
 // client     client                                     what a program calls
 //            once                                       jobs that run once in each period
-//            run once_spec                              one run; how a job is described
+//            run job_spec                              one run; how a job is described
 //            record                                     what is kept of the last run
 //            lock double_barrier                        the locks; what they need of a client is made late
 //            lazy membership
@@ -211,13 +211,13 @@ pub use self::{
     client::barrier::Barrier,
     client::client::Client,
     client::double_barrier::DoubleBarrier,
+    client::job::Job,
+    client::job_spec::{AfterFailure, JobSpec},
     client::lock::Lock,
     client::member::Member,
-    client::once::Once,
-    client::once_spec::{AfterFailure, OnceSpec},
     client::record::{Record, RunOutcome},
     client::run::{Begun, Run, RunEntry},
-    client::spec::{LockSpec, check_figures},
+    client::spec::{LockSpec, check_metrics_name},
     connect::access::{Access, AccessEntry, AccessList, Rights},
     connect::credentials::Credentials,
     connect::options::ClientOptions,
@@ -245,7 +245,7 @@ pub use zklock_machine::claim::Watching;
 pub use zklock_machine::{
     claim::Foreign,
     layout::InvalidPattern,
-    name::{Dialect, Role},
+    name::{Naming, Role},
     status::LossReason,
 };
 

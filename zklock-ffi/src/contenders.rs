@@ -47,7 +47,7 @@ pub struct zklock_contender {
     /// identity from its client's options.
     pub identity: *const c_char,
     /// The naming scheme of its library: "curator", "kazoo" or "writelock".
-    pub dialect: *const c_char,
+    pub naming: *const c_char,
     /// The session that owns its node.
     pub session: u64,
     /// The fencing token that it has, or will have once it holds the lock. For the holder of a
@@ -130,7 +130,7 @@ export! {
     /// Evicting a holder breaks the protection of the lock, unless the holder is known to have stopped:
     /// until it learns of the loss, it believes that it holds the lock, and another already does.
     ///
-    /// All nodes of an exclusive lock have the same path, so this evicts the current holder, which may
+    /// All nodes of a single-node lock have the same path, so this evicts the current holder, which may
     /// not be the contender that you saw. zklock_break_lock avoids this.
     ///
     /// @param lock the lock.
@@ -151,7 +151,7 @@ export! {
     /// this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
     /// but still waits for another of its locks.
     ///
-    /// The next holder of an exclusive lock keeps its lock, with one exception: if the servers are of
+    /// The next holder of a single-node lock keeps its lock, with one exception: if the servers are of
     /// version 3.4, or another library holds the lock, a node that is created just between the request
     /// that reads the node and the one that deletes it is deleted too.
     ///
@@ -211,7 +211,7 @@ fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, 
     }
 }
 
-/// A contender as a C struct. Its name, identity, dialect and node are the strings.
+/// A contender as a C struct. Its name, identity, naming scheme and node are the strings.
 pub(crate) type Shown = WithStrings<zklock_contender, 4>;
 
 pub(crate) fn shown(contender: &QueuedContender) -> Shown {
@@ -219,14 +219,14 @@ pub(crate) fn shown(contender: &QueuedContender) -> Shown {
     let strings = [
         c_string(&contender.name),
         c_string(&contender.identity),
-        c_string(&contender.dialect.to_string()),
+        c_string(&contender.naming.to_string()),
         c_string(&contender.node),
     ];
-    WithStrings::new(strings, |[name, identity, dialect, node]| zklock_contender {
+    WithStrings::new(strings, |[name, identity, naming, node]| zklock_contender {
         size: size_of::<zklock_contender>(),
         name,
         identity,
-        dialect,
+        naming,
         session: unsigned(contender.session),
         token: contender.token.value(),
         since,

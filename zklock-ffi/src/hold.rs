@@ -127,7 +127,7 @@ impl Held {
 
     /// Returns its run of a job.
     pub(crate) fn run(&self) -> Result<&RunEntry, Failure> {
-        let none = || Failure::argument("the zklock_hold is of no run: zklock_once_begin gives one that is");
+        let none = || Failure::argument("the zklock_hold is of no run: zklock_job_begin gives one that is");
         self.run.as_deref().ok_or_else(none)
     }
 
@@ -264,7 +264,7 @@ export! {
     ///
     /// Grants that follow one another on one node have the same token. These are nested holds of a lock
     /// that is reentrant, and grants that a client takes over because of the option linger or
-    /// local-turns. All other grants that exclude each other have different tokens.
+    /// max-local-handoffs. All other grants that exclude each other have different tokens.
     ///
     /// Among grants that can be held at the same time, the order of tokens means nothing: the later of
     /// two readers with no writer between them may have the smaller token, and so may the later of two

@@ -28,7 +28,7 @@ export! {
     ///
     /// The answer is the state that was seen last, so it may still be 1 after the other contender has
     /// given up. Readers do not wait for readers, so other readers do not make a hold of the read
-    /// side wanted. A lock of zklock_exclusive_new has no queue: there, only waiters of this client
+    /// side wanted. A lock of zklock_single_node_new has no queue: there, only waiters of this client
     /// and requests to release are seen.
     ///
     /// @param hold the hold.

@@ -16,7 +16,7 @@ export! {
     /// lock, this sends no request. The first acquire creates the node.
     ///
     /// A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
-    /// other libraries: see the option dialect in zklock_lock_options_set.
+    /// other libraries: see the option naming scheme in zklock_lock_options_set.
     ///
     /// @param client the client. You may free it before the lock.
     /// @param path such as "/locks/report".
@@ -36,13 +36,13 @@ export! {
     /// Creates the read side of the read/write lock at a path. Any number of readers can hold it at
     /// once, while no writer does.
     ///
-    /// It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's dialect, with kazoo's
+    /// It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's naming scheme, with kazoo's
     /// locks.
     ///
     /// To downgrade, a thread that holds the write side may acquire the read side, and then release the
     /// write side. This needs a write side with the option reentrant; the read side may be reentrant
     /// or not. If the write side is not reentrant, the thread waits until the write side is released,
-    /// like any other thread: see zklock_rwlock_write_new.
+    /// like any other thread: see zklock_write_lock_new.
     ///
     /// @param client the client. You may free it before the lock.
     /// @param path such as "/locks/catalogue".
@@ -50,7 +50,7 @@ export! {
     /// @param[out] lock the lock. Free it with zklock_lock_free.
     /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
     ///         to this kind.
-    pub fn zklock_rwlock_read_new(
+    pub fn zklock_read_lock_new(
         client: *mut zklock_client,
         path: *const c_char,
         options: *const zklock_lock_options,
@@ -78,7 +78,7 @@ export! {
     /// @param[out] lock the lock. Free it with zklock_lock_free.
     /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
     ///         to this kind.
-    pub fn zklock_rwlock_write_new(
+    pub fn zklock_write_lock_new(
         client: *mut zklock_client,
         path: *const c_char,
         options: *const zklock_lock_options,
@@ -106,7 +106,7 @@ export! {
         at_path(client, path, options, lock, LockSpec::election)?;
     }
 
-    /// Creates the exclusive lock at a path. The client that creates the node "lock" below the path
+    /// Creates the single-node lock at a path. The client that creates the node "lock" below the path
     /// holds the lock. There is no queue and no order, so use it for jobs that are tried once and
     /// skipped if another process is doing them.
     ///
@@ -116,13 +116,13 @@ export! {
     /// @param[out] lock the lock. Free it with zklock_lock_free.
     /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
     ///         to this kind.
-    pub fn zklock_exclusive_new(
+    pub fn zklock_single_node_new(
         client: *mut zklock_client,
         path: *const c_char,
         options: *const zklock_lock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
-        at_path(client, path, options, lock, LockSpec::exclusive)?;
+        at_path(client, path, options, lock, LockSpec::single_node)?;
     }
 
     /// Creates the semaphore at a path. It can have as many holders as it has permits, in order of
@@ -158,7 +158,7 @@ export! {
     /// @param limit 0 to 2147483647.
     /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
     ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-    pub fn zklock_set_limit(client: *mut zklock_client, path: *const c_char, limit: u32) -> zklock_status {
+    pub fn zklock_client_set_limit(client: *mut zklock_client, path: *const c_char, limit: u32) -> zklock_status {
         let path = text("path", path)?;
         Client::table().find(client)?.inner().set_limit(path, limit).wait()?;
     }
@@ -204,7 +204,7 @@ export! {
     ///         that the options of the set decide whether it is reentrant as a whole.
     /// @param[out] lock the set, which is itself a lock. Free it with zklock_lock_free.
     /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client or
-    ///         is an exclusive lock, if two different locks have the same path, if there are too many
+    ///         is a single-node lock, if two different locks have the same path, if there are too many
     ///         for one request, or if an option does not apply to a set.
     pub fn zklock_all_new(
         client: *mut zklock_client,
@@ -233,7 +233,7 @@ export! {
     ///         locks.
     /// @param[out] lock the choice, which is itself a lock. Free it with zklock_lock_free.
     /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client, is
-    ///         an exclusive lock or is itself a choice, if two locks have the same path, if there are
+    ///         a single-node lock or is itself a choice, if two locks have the same path, if there are
     ///         too many for one session to watch, or if an option is not the default.
     pub fn zklock_any_new(
         client: *mut zklock_client,

@@ -144,7 +144,7 @@ export! {
         call.set(Started::keep(lock.acquiring(Owner::once(), timeout)?, Some(&lock.events), answer)?);
     }
 
-    /// Takes the hold from a call of zklock_acquire_start or zklock_once_begin_start. It returns at once.
+    /// Takes the hold from a call of zklock_acquire_start or zklock_job_begin_start. It returns at once.
     /// The events of the hold start with the pointer of the call: see zklock_call_set_context.
     ///
     /// @param call the call. You must still free it.
@@ -152,7 +152,7 @@ export! {
     /// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the hold was already taken from the call; ZKLOCK_LOST if
     ///         the lock was granted, but lost before this call; ZKLOCK_INVALID_ARGUMENT if the call is of
     ///         another function; and everything that zklock_call_finish, zklock_acquire and
-    ///         zklock_once_begin return.
+    ///         zklock_job_begin return.
     pub fn zklock_call_hold(call: *mut zklock_call, hold: *mut *mut zklock_hold) -> zklock_status {
         let hold = out("hold", hold)?;
         let call = Started::table().find(call)?;

@@ -60,11 +60,11 @@ export! {
     ///
     /// @LOCK_OPTIONS@
     ///
-    /// Contenders of every dialect are recognised, whichever one the lock itself uses. Grants on one
-    /// node, because of linger or local-turns, have the same token, so the resource that the lock guards
-    /// must accept a token equal to the largest that it has seen. docs/interop.md says more about dialect
-    /// and foreign, docs/performance.md about linger and local-turns, and docs/monitoring.md about
-    /// figures.
+    /// Contenders of every naming scheme are recognised, whichever one the lock itself uses. Grants on one
+    /// node, because of linger or max-local-handoffs, have the same token, so the resource that the lock guards
+    /// must accept a token equal to the largest that it has seen. docs/interop.md says more about naming scheme
+    /// and foreign, docs/performance.md about linger and max-local-handoffs, and docs/monitoring.md about
+    /// metrics-name.
     ///
     ///     if (zklock_lock_options_new(&options) != ZKLOCK_OK ||
     ///         zklock_lock_options_set(options, "linger", "10s") != ZKLOCK_OK ||

@@ -65,7 +65,7 @@ export! {
     /// A DURATION has a unit, as in "250ms", "10s" or "1h30m". Without one it is in seconds. Whether
     /// options go together, and what is in the files of TLS, is checked when the client is made. No
     /// password appears in an error message or in the log. docs/securing.md says more about logging in,
-    /// TLS and access lists, and docs/performance.md about told-within.
+    /// TLS and access lists, and docs/performance.md about loss-timeout.
     ///
     ///     if (zklock_options_new(&options) != ZKLOCK_OK ||
     ///         zklock_options_set(options, "session-timeout", "20s") != ZKLOCK_OK ||

@@ -25,7 +25,7 @@ c_enum! {
 /// The bytes of a text in a record, with the NUL at its end. The struct has the number, for the header.
 const TEXT: usize = 512;
 
-/// What is recorded of the last run of a job. zklock_once_last fills all members. The struct never
+/// What is recorded of the last run of a job. zklock_job_last fills all members. The struct never
 /// grows. Times are in milliseconds since 1970 on the servers' clock.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]

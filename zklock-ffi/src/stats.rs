@@ -11,7 +11,7 @@ use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
-use zklock::{AcquireOutcome, LockStats, LossReason, check_figures, prometheus_text};
+use zklock::{AcquireOutcome, LockStats, LossReason, check_metrics_name, prometheus_text};
 
 /// The counters of a client: its work so far, and the nodes that it still has to clean up.
 /// zklock_client_stats fills all members. The struct never grows.
@@ -50,7 +50,7 @@ pub struct zklock_stats {
     pub reserved: [u64; 4],
 }
 
-/// The figures of the locks with one name in a client: see the option figures in zklock_lock_options_set.
+/// The figures of the locks with one name in a client: see the option metrics-name in zklock_lock_options_set.
 /// zklock_client_lock_stats fills all members. The struct never grows.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
@@ -136,7 +136,7 @@ export! {
     ///     if (report.oldest_hold > 3600000) puts("somebody has been writing the report for an hour");
     ///
     /// @param client the client.
-    /// @param name the lock's option figures: 1 to 128 bytes, without control characters.
+    /// @param name the lock's option metrics-name: 1 to 128 bytes, without control characters.
     /// @param[out] stats the figures, all 0 if the client has made no lock with this name.
     /// @return ZKLOCK_OK.
     pub fn zklock_client_lock_stats(
@@ -146,7 +146,7 @@ export! {
     ) -> zklock_status {
         let stats = out("stats", stats)?;
         let name = text("name", name)?;
-        check_figures(name)?;
+        check_metrics_name(name)?;
         let all = Client::table().find(client)?.inner().stats();
         stats.set(all.lock(name).map(counted_by_name).unwrap_or_default());
     }

@@ -35,7 +35,7 @@ c_enum! {
         #[from(Lost(_))]
         ZKLOCK_LOST = 8,
         /// A contender of another library is in the queue and cannot see ours: make both sides use
-        /// the same naming scheme (the option dialect).
+        /// the same naming scheme (the option naming scheme).
         #[from(ForeignContender)]
         ZKLOCK_FOREIGN_CONTENDER = 9,
         /// An access list, a rule of the servers or a limit of this system forbids it.
@@ -73,7 +73,7 @@ c_enum! {
         /// how to go on.
         #[from(OtherEnsemble)]
         ZKLOCK_OTHER_ENSEMBLE = 20,
-        /// Nothing is left to do: the job has run in this period. zklock_once_last shows that run.
+        /// Nothing is left to do: the job has run in this period. zklock_job_last shows that run.
         ZKLOCK_DONE = 21,
     }
 }

@@ -50,7 +50,7 @@ use zklock::{Error, ErrorKind, Guardian, Wait};
 ///
 /// By default, a client that holds anything writes to the servers every twelfth of the session timeout, to confirm its
 /// holds. That adds up if thousands of clients hold something all day, for example as leaders of thousands of elections.
-/// ``told_within``, in seconds, makes these writes rarer. It is how soon a holder learns of a loss that no server
+/// ``loss_timeout``, in seconds, makes these writes rarer. It is how soon a holder learns of a loss that no server
 /// reports: by default a tenth of the session timeout, and at most a third. The answers of ``valid_for`` stay true.
 /// ``heartbeat=False`` switches the writes off. But then nothing proves that a hold still exists: ``valid_for`` drops to
 /// zero half a session timeout after the grant. The hold is at risk while the client is disconnected. It is only
@@ -198,7 +198,7 @@ both {
 
 blocking {
     #[new]
-    #[pyo3(signature = (hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true, told_within=None), text_signature = "(hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, told_within=None)")]
+    #[pyo3(signature = (hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true, loss_timeout=None), text_signature = "(hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, loss_timeout=None)")]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn new(
         py: Python<'_>,
@@ -214,11 +214,11 @@ blocking {
         access: AccessText,
         server_version: Option<(u32, u32)>,
         heartbeat: bool,
-        told_within: Option<f64>,
+        loss_timeout: Option<f64>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let tls = tls.map(Bound::get);
         let timeouts =
-            Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout, told_within };
+            Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout, loss_timeout };
         let hosts = hosts
             .map_or_else(hosts_from_env, |Hosts(hosts)| Ok(hosts))
             .map_err(|error| raised(py, &error))?;

@@ -150,7 +150,7 @@ impl Guarded {
     /// write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
     /// the writes were done, and ``Hold.read`` shows which. Raises ``NotHeld`` if the hold was released, and
     /// ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or on servers of version
-    /// 3.4 for a hold of an exclusive lock.
+    /// 3.4 for a hold of a single-node lock.
     fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         slf.as_super().get().commit().run(slf.py())
     }

@@ -188,7 +188,7 @@ impl Held {
 impl BaseHold {
     /// The fencing token of this grant. If two grants at one path exclude each other, the later one has the larger token.
     ///
-    /// A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client, and then the later grant
+    /// A lock that was made with ``linger`` or ``max_local_handoffs`` may be passed on within its client, and then the later grant
     /// has the same token. So the resource that such a lock guards must accept a token equal to the largest that it has
     /// seen.
     ///

@@ -9,9 +9,9 @@ use crate::guest::error::{forked, invalid, raised, unpicklable};
 use crate::guest::mirror::table;
 use crate::guest::number::{self, Every, Timeout};
 use crate::guest::value;
+use crate::job::{AsyncJob, Job, JobInner};
 use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
 use crate::noun::Face;
-use crate::once::{AsyncOnce, Once, OnceInner};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ use pyo3::types::{PyDict, PyMapping};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{Dialect, Error, Foreign, LockSpec};
+use zklock::{Error, Foreign, LockSpec, Naming};
 
 /// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
 /// ``Lock``, and an ``AsyncClient`` makes an ``AsyncLock``.
@@ -37,16 +37,16 @@ use zklock::{Dialect, Error, Foreign, LockSpec};
 /// the lock busy. That try causes the node to be deleted, so the lock is free afterwards. If the process is killed,
 /// others wait for its session timeout, as for any holder.
 ///
-/// ``local_turns`` is how many holders of this client may follow one another on one node while others wait, by default
-/// one. With more, or with ``linger``, threads and tasks pass the lock on without a request while no other client
+/// ``max_local_handoffs`` is how often holders of this client may pass the lock on among themselves while others wait, by default
+/// never. With it, or with ``linger``, threads and tasks pass the lock on without a request while no other client
 /// waits. All grants on one node have the same token, so the resource that the lock guards must accept a token equal to
-/// the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
+/// the largest that it has seen. In a set of locks, ``linger`` and ``max_local_handoffs`` have no effect.
 ///
-/// ``figures`` is a name under which ``stats`` counts the lock separately, such as ``"report"``. Locks with the same name
+/// ``metrics_name`` is a name under which ``stats`` counts the lock separately, such as ``"report"``. Locks with the same name
 /// are counted together. Choose a few names, at most 100 in a client: locks with further names are counted as ``other``. For
 /// a set or a choice, only its own name has an effect.
 ///
-/// Two options matter only if other libraries use the lock too. ``dialect`` says how the nodes are named: see ``mutex``. ``foreign`` says
+/// Two options matter only if other libraries use the lock too. ``naming`` says how the nodes are named: see ``mutex``. ``foreign`` says
 /// what to do about a contender that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"ignore-unknown"`` ignores one
 /// of a home-made lock, with a warning in the log at each grant, and waits for one of a known library.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
@@ -73,10 +73,10 @@ impl Face {
         }
     }
 
-    fn once(self, py: Python<'_>, once: Arc<OnceInner>) -> PyResult<Py<PyAny>> {
+    fn job(self, py: Python<'_>, once: Arc<JobInner>) -> PyResult<Py<PyAny>> {
         match self {
-            Self::Threads => Once::of(py, once).map(Py::into_any),
-            Self::Asyncio => AsyncOnce::of(py, once).map(Py::into_any),
+            Self::Threads => Job::of(py, once).map(Py::into_any),
+            Self::Asyncio => AsyncJob::of(py, once).map(Py::into_any),
         }
     }
 
@@ -123,8 +123,10 @@ impl BaseClient {
                     let seconds: Option<f64> = option.get()?;
                     spec.linger(number::seconds(py, "linger", seconds.unwrap_or_default())?)
                 }
-                "local_turns" => spec.local_turns(number::count(py, "local_turns", option.get()?)?),
-                "dialect" => spec.dialect(dialect_of(py, &option.get::<String>()?)?),
+                "max_local_handoffs" => {
+                    spec.max_local_handoffs(number::count(py, "max_local_handoffs", option.get()?)?)
+                }
+                "naming" => spec.naming(naming_of(py, &option.get::<String>()?)?),
                 "foreign" => {
                     let name = |foreign: &Foreign| foreign_name(*foreign).to_owned();
                     spec.foreign(chosen(py, "foreign", &option.get::<String>()?, Foreign::ALL, name)?)
@@ -132,7 +134,7 @@ impl BaseClient {
                 // The rest are texts that may be left out.
                 name => match (option.get::<Option<String>>()?, name) {
                     (Some(path), "limit_at") => spec.limit_at(&path),
-                    (Some(figures), _) => spec.figures(&figures),
+                    (Some(name), _) => spec.metrics_name(&name),
                     (None, _) => spec,
                 },
             };
@@ -170,18 +172,18 @@ impl BaseClient {
     /// ...     second.token == first.token
     /// True
     ///
-    /// It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``dialect`` says how its nodes are named:
+    /// It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``naming`` says how its nodes are named:
     /// ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, ``"writelock"`` to share that of
     /// ZooKeeper's own ``WriteLock``, or a pattern to share that of a home-made lock:
     ///
-    /// >>> with zk.mutex("/shop/report", dialect="{name}_lock_{sequence}") as hold:
+    /// >>> with zk.mutex("/shop/report", naming="{name}_lock_{sequence}") as hold:
     /// ...     hold.node.startswith("/shop/report_lock_0")
     /// True
     ///
     /// In a pattern, ``{sequence}`` is the number that the server appends, and comes last. ``{name}`` is the last component of
     /// the path, for several locks under one node. ``{any}`` is what each contender chooses. Children whose names do not match
     /// are ignored.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, local_turns=1, figures=None, dialect='curator', foreign='refuse')")]
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
     fn mutex(slf: &Bound<'_, Self>, path: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         Self::made(slf, LockSpec::mutex(path), MUTEX, options)
     }
@@ -194,12 +196,12 @@ impl BaseClient {
     ///
     /// A thread that holds the read side and acquires the write side waits until the read side is released. If only that
     /// thread can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue
-    /// with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
-    /// ``WriteLock``. With a pattern such as ``dialect="{any}-{R|W}-{sequence}"`` it shares one with a home-made lock whose
+    /// with Curator's ``InterProcessReadWriteLock``, or with ``naming="kazoo"`` with kazoo's ``ReadLock`` and
+    /// ``WriteLock``. With a pattern such as ``naming="{any}-{R|W}-{sequence}"`` it shares one with a home-made lock whose
     /// readers have ``R`` there and its writers ``W``: see :meth:`mutex`. A writer's token is larger than those of earlier
     /// readers, and a reader's token is larger than those of earlier writers. Among readers that hold the lock together, the
     /// order of tokens means nothing.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, local_turns=1, figures=None, dialect='curator', foreign='refuse')")]
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
     fn read_lock(
         slf: &Bound<'_, Self>,
         path: &str,
@@ -218,12 +220,12 @@ impl BaseClient {
     ///
     /// To downgrade, as here, a thread that holds the write side by a lock with ``reentrant=True`` can acquire the read
     /// side at once, and keep it when it releases the write side. No other writer gets in between, and the reader's hold
-    /// has the writer's token. The lock for the read side may be reentrant or not. With a pattern as ``dialect`` that is not
+    /// has the writer's token. The lock for the read side may be reentrant or not. With a pattern as ``naming`` that is not
     /// possible, and raises ``Deadlock``.
     ///
     /// A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
     /// that acquired it waits for the read side, like all others. Later readers do not starve a waiting writer.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, local_turns=1, figures=None, dialect='curator', foreign='refuse')")]
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
     fn write_lock(
         slf: &Bound<'_, Self>,
         path: &str,
@@ -246,7 +248,7 @@ impl BaseClient {
     ///
     /// It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
     /// ``InterProcessSemaphoreMutex``.
-    #[pyo3(signature = (path, limit, **options), text_signature = "($self, path, limit, *, permits=1, limit_at=None, timeout=None, cancel=True, figures=None, foreign='refuse')")]
+    #[pyo3(signature = (path, limit, **options), text_signature = "($self, path, limit, *, permits=1, limit_at=None, timeout=None, cancel=True, metrics_name=None, foreign='refuse')")]
     fn semaphore(
         slf: &Bound<'_, Self>,
         path: &str,
@@ -265,7 +267,7 @@ impl BaseClient {
     ///
     /// To campaign, acquire it. To resign, release it. ``Lock.observe`` reports the leader. It shares a queue with
     /// Curator's ``LeaderLatch``.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, figures=None, foreign='refuse')")]
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, metrics_name=None, foreign='refuse')")]
     fn election(
         slf: &Bound<'_, Self>,
         path: &str,
@@ -274,22 +276,22 @@ impl BaseClient {
         Self::made(slf, LockSpec::election(path), ELECTION, options)
     }
 
-    /// The exclusive lock at ``path``: a single node that exists or not, for jobs that are tried once.
+    /// The single-node lock at ``path``: a single node that exists or not, for jobs that are tried once.
     ///
-    /// >>> job = zk.exclusive("/locks/doc", timeout=0)
+    /// >>> job = zk.single_node("/locks/doc", timeout=0)
     /// >>> with job as hold:
     /// ...     hold.node
     /// '/locks/doc/lock'
     ///
     /// There is no queue: when the node is deleted, all waiters are woken, and the first to create it again has the lock.
     /// To wait in order, use a mutex.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, figures=None)")]
-    fn exclusive(
+    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, metrics_name=None)")]
+    fn single_node(
         slf: &Bound<'_, Self>,
         path: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, LockSpec::exclusive(path), SET, options)
+        Self::made(slf, LockSpec::single_node(path), SET, options)
     }
 
     /// A set of these locks, which are acquired and released together: all or none.
@@ -303,7 +305,7 @@ impl BaseClient {
     /// mutexes, read and write sides, semaphores and elections of this client. A lock that is named twice is in the set once,
     /// but no two different locks may have the same path. Each lock keeps its own options, except that ``timeout`` and
     /// ``reentrant`` are those of the set.
-    #[pyo3(signature = (locks, **options), text_signature = "($self, locks, *, timeout=None, reentrant=False, cancel=True, figures=None)")]
+    #[pyo3(signature = (locks, **options), text_signature = "($self, locks, *, timeout=None, reentrant=False, cancel=True, metrics_name=None)")]
     fn all(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
@@ -324,7 +326,7 @@ impl BaseClient {
     /// named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
     /// may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
     /// lock that the caller already holds counts as busy, unless it is reentrant.
-    #[pyo3(signature = (locks, **options), text_signature = "($self, locks, *, timeout=None, cancel=True, figures=None)")]
+    #[pyo3(signature = (locks, **options), text_signature = "($self, locks, *, timeout=None, cancel=True, metrics_name=None)")]
     fn any(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
@@ -333,9 +335,9 @@ impl BaseClient {
         Self::made(slf, slf.get().inner.core.any_of(&locks_of(locks)?), CHOICE, options)
     }
 
-    /// The job at ``path``, which runs on one host in each period: a ``Once``, or for asyncio an ``AsyncOnce``.
+    /// The job at ``path``, which runs on one host in each period: a ``Job``, or for asyncio an ``AsyncJob``.
     ///
-    /// >>> with zk.once("/jobs/doc-three", every="1d", offset="12h") as run:
+    /// >>> with zk.job("/jobs/doc-three", every="1d", offset="12h") as run:
     /// ...     if run:
     /// ...         token = run.hold.token  # write the report with it
     ///
@@ -360,8 +362,8 @@ impl BaseClient {
         timeout: Option<Timeout>,
         cancel: bool,
     ) -> PyResult<Py<PyAny>> {
-        let inner = OnceInner::new(py, &self.inner, path, every, offset, after_failure, timeout, cancel)?;
-        self.face.once(py, inner)
+        let inner = JobInner::new(py, &self.inner, path, every, offset, after_failure, timeout, cancel)?;
+        self.face.job(py, inner)
     }
 
     /// The barrier at ``path``: while it is set, callers of ``wait`` wait.
@@ -406,9 +408,9 @@ impl BaseClient {
     /// (0, 0)
     ///
     /// ``acquires`` counts acquires by outcome, and there are histograms of how long they waited. For a client that has not
-    /// connected yet, everything is zero. ``locks`` has the figures of locks that were made with ``figures``, by that name:
+    /// connected yet, everything is zero. ``locks`` has the figures of locks that were made with ``metrics_name``, by that name:
     ///
-    /// >>> with zk.mutex("/locks/doc", figures="report"):
+    /// >>> with zk.mutex("/locks/doc", metrics_name="report"):
     /// ...     zk.stats().locks["report"].held
     /// 1
     fn stats(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -537,11 +539,11 @@ pub(crate) fn prometheus_text(clients: &Bound<'_, PyMapping>) -> PyResult<String
 
 /// The options of each kind, as their signatures name them for Python.
 const MUTEX: &[&str] =
-    &["timeout", "reentrant", "cancel", "linger", "local_turns", "figures", "dialect", "foreign"];
-const SEMAPHORE: &[&str] = &["permits", "limit_at", "timeout", "cancel", "figures", "foreign"];
-const ELECTION: &[&str] = &["timeout", "reentrant", "cancel", "figures", "foreign"];
-const SET: &[&str] = &["timeout", "reentrant", "cancel", "figures"];
-const CHOICE: &[&str] = &["timeout", "cancel", "figures"];
+    &["timeout", "reentrant", "cancel", "linger", "max_local_handoffs", "metrics_name", "naming", "foreign"];
+const SEMAPHORE: &[&str] = &["permits", "limit_at", "timeout", "cancel", "metrics_name", "foreign"];
+const ELECTION: &[&str] = &["timeout", "reentrant", "cancel", "metrics_name", "foreign"];
+const SET: &[&str] = &["timeout", "reentrant", "cancel", "metrics_name"];
+const CHOICE: &[&str] = &["timeout", "cancel", "metrics_name"];
 
 /// An option that is given by its name.
 struct Keyword<'a, 'py> {
@@ -578,12 +580,12 @@ fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock::Lock>> {
     locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().inner.core.clone())).collect()
 }
 
-/// Returns the dialect with this name, or of this pattern.
-fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
+/// Returns the naming scheme with this name, or of this pattern.
+fn naming_of(py: Python<'_>, name: &str) -> PyResult<Naming> {
     if name.contains('{') {
-        return Dialect::pattern(name).map_err(|problem| invalid(py, format!("dialect={name:?}: {problem}")));
+        return Naming::pattern(name).map_err(|problem| invalid(py, format!("naming={name:?}: {problem}")));
     }
-    chosen(py, "dialect", name, Dialect::ALL, ToString::to_string)
+    chosen(py, "naming", name, Naming::ALL, ToString::to_string)
 }
 
 table! {

@@ -49,12 +49,12 @@ mod held;
 mod hold;
 mod holds;
 mod inside;
+mod job;
 mod kinds;
 mod lock;
 mod loss;
 mod noun;
 mod observer;
-mod once;
 mod patience;
 mod scope;
 mod settings;
@@ -74,11 +74,11 @@ mod _zklock {
         fence::fence_sql,
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::{AsyncHold, BaseHold, Hold},
+        job::{AsyncJob, Job},
         kinds::prometheus_text,
         lock::{AsyncLock, Lock},
         loss::Loss,
         observer::{AsyncObserver, Observer},
-        once::{AsyncOnce, Once},
         settings::credentials::{Digest, Kerberos, Sasl},
         settings::tls::{PassPhrase, Tls},
         testing::{Injected, Server},

@@ -417,7 +417,7 @@ both {
     /// that it holds the lock, while another already does. Raises ``InvalidInput`` if the node is not a contender of this
     /// lock.
     ///
-    /// All nodes of an exclusive lock have the same path. There, this evicts the current holder, which may not be the one
+    /// All nodes of a single-node lock have the same path. There, this evicts the current holder, which may not be the one
     /// that was listed. ``break_lock`` avoids that.
     fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<Py<PyAny>> {
         Self::make(slf.py(), "evict", Self::inner(slf).evict(node))
@@ -429,7 +429,7 @@ both {
     /// []
     ///
     /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
-    /// but still waits for another of its locks. The next holder of an exclusive lock keeps its lock, with one exception: if
+    /// but still waits for another of its locks. The next holder of a single-node lock keeps its lock, with one exception: if
     /// the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
     /// that reads the node and the one that deletes it is deleted too.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
@@ -491,7 +491,7 @@ blocking {
     /// result, or use ``hold`` or a block, which raise ``Timeout``.
     ///
     /// You may poll with ``blocking=False``. After two tries have found this lock object busy, further tries send no
-    /// request until the servers report that the contender ahead has left. (Semaphores, sets, choices and exclusive locks
+    /// request until the servers report that the contender ahead has left. (Semaphores, sets, choices and single-node locks
     /// ask each time.) So just after another client's release, a try may still return ``False`` until that report arrives,
     /// for a tenth of the session timeout at most. A call with a short timeout always asks the servers.
     ///

@@ -19,7 +19,7 @@ use zklock::{Error, ErrorKind, Wait};
 /// given up. It is false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or
 /// ``False`` if the hold ends first. A ``Wanted`` does not keep its hold alive.
 ///
-/// Readers do not wait for readers, so other readers do not make a hold of the read side wanted. An exclusive lock
+/// Readers do not wait for readers, so other readers do not make a hold of the read side wanted. A single-node lock
 /// has no queue: there, only waiters of this client and requests by ``Lock.request_release`` are seen.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Wanted {

@@ -23,9 +23,9 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
     held_once(client.read_lock(table), other.write_lock(table), "-__READ__");
     held_once(client.write_lock(writer), other.read_lock(writer), "-__WRIT__");
     held_once(client.election(election), other.election(election), "-latch-");
-    held_once(client.exclusive(single), other.exclusive(single), "/lock");
+    held_once(client.single_node(single), other.single_node(single), "/lock");
     held_once(client.semaphore(permits, 3, lock_options().set("permits", "2")), other.semaphore(permits, 3, lock_options().set("permits", "2")), "/leases/");
-    const auto kazoo = lock_options().set("dialect", "kazoo"), writelock = lock_options().set("dialect", "writelock");
+    const auto kazoo = lock_options().set("naming", "kazoo"), writelock = lock_options().set("naming", "writelock");
     const std::string of_kazoo = fresh_path(), of_writelock = fresh_path();
     held_once(client.read_lock(of_kazoo, kazoo), other.write_lock(of_kazoo, kazoo), "__rlock__");
     held_once(client.mutex(of_writelock, writelock), other.mutex(of_writelock, writelock), "/x-");
@@ -34,19 +34,19 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
 TEST(a_pattern_names_the_nodes_of_a_home_made_lock) {
     const auto client = new_cpp_client();
     const std::string above = fresh_path(), path = above + "/report";
-    const auto pattern = lock_options().set("dialect", "{name}_lock_{sequence}");
+    const auto pattern = lock_options().set("naming", "{name}_lock_{sequence}");
     const auto hold = client.mutex(path, pattern).acquire();
     CHECK(hold.node().find(above + "/report_lock_0") == 0);
-    CHECK(client.mutex(path, pattern).contenders()[0].dialect == "{name}_lock_{sequence}");
+    CHECK(client.mutex(path, pattern).contenders()[0].naming == "{name}_lock_{sequence}");
     auto copy = pattern;
-    CHECK(client.mutex(path, copy.set("dialect", "kazoo")).acquire().node().find("__lock__") != std::string::npos);
-    THROWS(client.mutex(path, lock_options().set("dialect", "report")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    CHECK(client.mutex(path, copy.set("naming", "kazoo")).acquire().node().find("__lock__") != std::string::npos);
+    THROWS(client.mutex(path, lock_options().set("naming", "report")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
 TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path(), kept = fresh_path(), limit = path + "-limit", permits = fresh_path();
-    const lock_options kazoo = lock_options().set("dialect", "kazoo");
+    const lock_options kazoo = lock_options().set("naming", "kazoo");
     {
         lock_options copy = kazoo;
         const auto lock = client.mutex(path, copy.set("reentrant", "yes")), same = client.mutex(path, copy);
@@ -61,9 +61,9 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     THROWS(client.mutex(path, lock_options().set("permits", "2")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.semaphore(path, 2, lock_options().set("limit-at", std::string("/a\0b", 4))), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.election(path, lock_options().set("linger", 1s)), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.mutex(path, lock_options().set("local-turns", "0")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, lock_options().set("max-local-handoffs", "-1")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 
-    const auto lingering = client.mutex(kept, lock_options().set("linger", 1h).set("local-turns", "2"));
+    const auto lingering = client.mutex(kept, lock_options().set("linger", 1h).set("max-local-handoffs", "1"));
     const auto token = lingering.acquire().token();
     auto hold = lingering.acquire();
     CHECK(hold.token() == token && !hold.is_wanted() && !hold.wait_wanted_for(0s));
@@ -188,7 +188,7 @@ TEST(a_job_runs_once_in_its_period_and_again_after_a_failure) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const auto period = 24h * 365'000;
     const std::string path = fresh_path();
-    const zklock::once job(client, path, period), others(other, path, period);
+    const zklock::job job(client, path, period), others(other, path, period);
     CHECK(!job.last());
     {
         const std::optional<zklock::run> run = job.begin();
@@ -207,7 +207,7 @@ TEST(a_job_runs_once_in_its_period_and_again_after_a_failure) {
     auto run = job.begin_for(SOON);
     run->failed("on purpose");
     CHECK(job.last()->failure == "on purpose" && job.last()->ended);
-    const auto begun = [](const zklock::once &of) {
+    const auto begun = [](const zklock::job &of) {
         auto call = of.start_begin();
         CHECK(readable(call.fd(), SOON_MS));
         return std::optional<zklock::run>(call.try_finish());
@@ -224,11 +224,11 @@ TEST(a_job_runs_once_in_its_period_and_again_after_a_failure) {
     CHECK(last->began.time_since_epoch() > 0s && *last->ended >= last->began && last->next.time_since_epoch() == period);
     CHECK(!last->identity.empty() && last->failure.empty());
     /* A run keeps its hold when it is moved. */
-    const zklock::once next(client, fresh_path(), period, 1h, zklock::after_failure::next);
+    const zklock::job next(client, fresh_path(), period, 1h, zklock::after_failure::next);
     zklock::run moved = std::move(*next.begin());
     CHECK(moved.hold().valid_for() > 0ms);
     moved.done();
-    THROWS(zklock::once(client, path, 1ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::job(client, path, 1ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
 TEST_MAIN(STANDALONE)

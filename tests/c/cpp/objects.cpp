@@ -21,7 +21,7 @@ constexpr bool moves = !std::is_copy_constructible_v<Type> && !std::is_copy_assi
 static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold> && moves<zklock::options>);
 static_assert(moves<zklock::async_call<zklock::hold>> && moves<zklock::async_call<void>> && moves<zklock::observer>);
 static_assert(moves<zklock::barrier> && moves<zklock::double_barrier> && moves<zklock::member>);
-static_assert(moves<zklock::once> && moves<zklock::run>);
+static_assert(moves<zklock::job> && moves<zklock::run>);
 static_assert(!std::is_convertible_v<zklock_hold *, zklock::hold> && !std::is_convertible_v<std::string, zklock::client>);
 
 std::string data_of(const std::string &node) { return ground("data %s", node.c_str()); }
@@ -61,7 +61,7 @@ TEST(every_error_is_of_one_base_and_has_its_status) {
 TEST(options_reach_the_client) {
     const std::string path = fresh_path();
     zklock::options options;
-    options.set("session-timeout", SESSION / 2).set("told-within", SESSION / 8).set("connect-timeout", SOON).set("try-timeout", SOON);
+    options.set("session-timeout", SESSION / 2).set("loss-timeout", SESSION / 8).set("connect-timeout", SOON).set("try-timeout", SOON);
     options.set("server-version", "3.5").set("identity", "Zoë").set("chroot", "/cpp-root").set("create-chroot", "yes");
     options.set("auth", "ann:s3cret").set("access", "creator-all");
     CHECK(!setenv("ZKLOCK_HOSTS", servers(), 1));
@@ -102,7 +102,7 @@ TEST(a_hold_says_how_it_stands) {
     CHECK(hold.node() == lock.path() + "/" + queue[0].name && queue[0].token == hold.token() && queue[0].holds);
     CHECK(queue[0].session == client.stats().session_id && queue[1].session == other.stats().session_id);
     const auto age = std::chrono::system_clock::now() - queue[0].since;
-    CHECK(age > -1min && age < 1min && queue[0].dialect == "curator");
+    CHECK(age > -1min && age < 1min && queue[0].naming == "curator");
     hold.release();
     CHECK(hold.state() == zklock::state::released && hold.valid_for() == 0ms);
     THROWS(hold.ensure(0s), zklock::misuse_error, ZKLOCK_NOT_HELD);
@@ -183,7 +183,7 @@ TEST(a_loss_is_told_in_every_way) {
 
 TEST(a_named_lock_and_several_clients_have_figures_of_their_own) {
     const auto client = new_cpp_client(), other = new_cpp_client();
-    const auto lock = client.mutex(fresh_path(), zklock::lock_options().set("figures", "report"));
+    const auto lock = client.mutex(fresh_path(), zklock::lock_options().set("metrics-name", "report"));
     {
         const auto hold = lock.acquire();
         const zklock::lock_stats held = client.lock_stats("report");
@@ -192,7 +192,7 @@ TEST(a_named_lock_and_several_clients_have_figures_of_their_own) {
     }
     CHECK(client.lock_stats("report").held == 0 && client.lock_stats("report").oldest_hold == 0ms);
     CHECK(other.lock_stats("report").acquires.granted == 0);
-    THROWS(client.mutex(fresh_path(), zklock::lock_options().set("figures", "")), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(fresh_path(), zklock::lock_options().set("metrics-name", "")), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     const std::string page = zklock::prometheus({{"orders", &client}, {"billing", &other}});
     CHECK(page.find("\nzklock_grants_total{client=\"orders\"} 1\n") != std::string::npos);
     CHECK(page.find("\nzklock_grants_total{client=\"billing\"} 0\n") != std::string::npos);

@@ -18,7 +18,7 @@ typedef struct {
     zklock_double_barrier *double_barrier;
     /* Set by new_handles, and again by zklock_double_barrier_enter. */
     zklock_member *member;
-    zklock_once *once;
+    zklock_job *once;
     /* Of a job each: a run is ended once. */
     zklock_hold *runs[2];
     /* Set by zklock_acquire. */
@@ -77,7 +77,7 @@ static inline zklock_status enters(handles *on) {
 }
 static inline zklock_status begins(handles *on) {
     zklock_hold *run;
-    zklock_status status = zklock_once_begin(on->once, SOON_MS, &run);
+    zklock_status status = zklock_job_begin(on->job, SOON_MS, &run);
     if (!status) zklock_hold_free(run);
     return status;
 }
@@ -136,15 +136,15 @@ static inline handles new_handles(const char *hosts, const char *path) {
     made.barrier = new_barrier(made.client, below(&made, "-barrier"));
     made.double_barrier = new_double_barrier(made.client, below(&made, "-double-barrier"), 1);
     OK(zklock_double_barrier_enter(made.double_barrier, SOON_MS, &made.member));
-    made.once = new_once(made.client, below(&made, "-job"));
+    made.job = new_job(made.client, below(&made, "-job"));
     for (size_t at = 0; at < sizeof made.runs / sizeof *made.runs; at++) {
         /* A job runs once, so the next handles, or those of a child, have others. */
         static _Atomic unsigned jobs;
         char name[48];
         snprintf(name, sizeof name, "-job-%ld-%u", (long)getpid(), jobs++);
-        zklock_once *job = new_once(made.client, below(&made, name));
-        OK(zklock_once_begin(job, SOON_MS, &made.runs[at]));
-        zklock_once_free(job);
+        zklock_job *job = new_job(made.client, below(&made, name));
+        OK(zklock_job_begin(job, SOON_MS, &made.runs[at]));
+        zklock_job_free(job);
     }
     zklock_double_barrier *alone = new_double_barrier(made.client, below(&made, "-alone"), 2);
     OK(zklock_double_barrier_enter_start(alone, ZKLOCK_FOREVER, &made.call));
@@ -159,7 +159,7 @@ static inline void free_handles(handles *of) {
     zklock_observer_free(of->observer);
     zklock_member_free(of->member);
     for (size_t at = 0; at < sizeof of->runs / sizeof *of->runs; at++) zklock_hold_free(of->runs[at]);
-    zklock_once_free(of->once);
+    zklock_job_free(of->once);
     zklock_double_barrier_free(of->double_barrier);
     zklock_barrier_free(of->barrier);
     zklock_lock_free(of->lock);

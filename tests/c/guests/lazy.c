@@ -7,7 +7,7 @@
 typedef struct {
     zklock_client *client;
     zklock_lock *lock;
-    zklock_once *once;
+    zklock_job *once;
 } lazy;
 
 static lazy new_lazy(const char *hosts, const char *path) {
@@ -16,13 +16,13 @@ static lazy new_lazy(const char *hosts, const char *path) {
     OK(zklock_client_new_lazy(hosts, options, &made.client));
     zklock_options_free(options);
     made.lock = new_mutex(made.client, path, 0);
-    made.once = new_once(made.client, "/jobs/lazy");
+    made.job = new_job(made.client, "/jobs/lazy");
     return made;
 }
 
 static void free_lazy(lazy made) {
     zklock_lock_free(made.lock);
-    zklock_once_free(made.once);
+    zklock_job_free(made.job);
     zklock_client_free(made.client);
 }
 
@@ -39,8 +39,8 @@ static void use(lazy made) {
     OK(zklock_contenders(made.lock, shows_this_process, &token));
     CHECK(!token);
     give_back(hold);
-    OK(zklock_once_begin(made.once, SOON_MS, &hold));
-    OK(zklock_once_end(hold, "the next process runs it again"));
+    OK(zklock_job_begin(made.job, SOON_MS, &hold));
+    OK(zklock_job_end(hold, "the next process runs it again"));
     zklock_hold_free(hold);
     CHECK(stats_of(made.client).sessions == 1);
 }

@@ -85,11 +85,11 @@ static zklock_member *make_member(zklock_client *of, const char *path) {
     return keep(MEMBER, result);
 }
 
-static zklock_once *make_once(zklock_client *of, const char *path) { return keep(ONCE, new_once(of, path)); }
+static zklock_job *make_once(zklock_client *of, const char *path) { return keep(ONCE, new_job(of, path)); }
 
 static zklock_hold *make_run(zklock_client *of, const char *path) {
     zklock_hold *result;
-    OK(zklock_once_begin(make_once(of, path), SOON_MS, &result));
+    OK(zklock_job_begin(make_once(of, path), SOON_MS, &result));
     return keep(HOLD, result);
 }
 
@@ -341,7 +341,7 @@ static void *array_of_locks(locks wrong, int is_forked) {
     case ONE_IS_A_HOLD: other = bystanders[HOLD]; break;
     case ONE_IS_ANOTHERS: other = busy_lock; break;
     case ONE_IS_TWICE: break;
-    case ONE_HAS_NO_QUEUE: other = keep(LOCK, new_lock(zklock_exclusive_new, client, fresh_path())); break;
+    case ONE_HAS_NO_QUEUE: other = keep(LOCK, new_lock(zklock_single_node_new, client, fresh_path())); break;
     }
     array[0] = good;
     array[1] = other;

@@ -38,8 +38,8 @@ GOOD = {
     ("zklock_call_finish", "call"): "SHOWN",
     ("zklock_call_contenders", "call"): "SHOWN",
     ("zklock_call_member", "call"): "ENTERED",
-    ("zklock_once_end", "hold"): "BEGUN",
-    ("zklock_once_end_start", "hold"): "BEGUN",
+    ("zklock_job_end", "hold"): "BEGUN",
+    ("zklock_job_end_start", "hold"): "BEGUN",
     ("zklock_call_versions", "call"): "WRITTEN",
 }
 
@@ -48,8 +48,8 @@ OF_CLOSED = {
     ("zklock_all_new", "client"): "ZKLOCK_INVALID_ARGUMENT",  # The locks are of another.
     ("zklock_any_new", "client"): "ZKLOCK_INVALID_ARGUMENT",
     ("zklock_member_leave", "member"): "ZKLOCK_LOST",
-    ("zklock_once_end", "hold"): "ZKLOCK_INVALID_ARGUMENT",  # It is of no run.
-    ("zklock_once_end_start", "hold"): "ZKLOCK_INVALID_ARGUMENT",
+    ("zklock_job_end", "hold"): "ZKLOCK_INVALID_ARGUMENT",  # It is of no run.
+    ("zklock_job_end_start", "hold"): "ZKLOCK_INVALID_ARGUMENT",
 }
 
 # Conditions that a handle can be in, other than with a closed client, with the status if a function lists it; otherwise it

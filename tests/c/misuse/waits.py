@@ -37,11 +37,11 @@ WAITS = {
         ("double_barrier", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
         ("double_barrier", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
     ],
-    "zklock_once_begin": [
+    "zklock_job_begin": [
         ("once", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
         ("once", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
     ],
-    "zklock_once_begin_start": begun("once"),
+    "zklock_job_begin_start": begun("once"),
     "zklock_member_leave": [
         ("member", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
         ("member", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),

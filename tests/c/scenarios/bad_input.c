@@ -62,8 +62,8 @@ TEST(bad_options_are_named_one_by_one_and_good_ones_reach_the_client) {
     OK(zklock_client_new(NULL, options, &client));
     CHECK(stats_of(client).session_timeout == SESSION_MS / 2);
     zklock_client *rare = NULL;
-    set_time(options, "told-within", SESSION_MS / 2);
-    INVALID(zklock_client_new(servers(), options, &rare), "told_within is");
+    set_time(options, "loss-timeout", SESSION_MS / 2);
+    INVALID(zklock_client_new(servers(), options, &rare), "loss_timeout is");
     zklock_options_free(options);
     zklock_lock *several = new_semaphore(client, fresh_path(), 4, 2);
     zklock_hold *none = NULL;
@@ -109,7 +109,7 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     INVALID(zklock_client_histogram(client, 99, &bucket, 1, &length, &sum), "number 99");
     OK(zklock_lock_options_new(&options));
     INVALID(zklock_lock_options_set(options, "lingers", "10s"), "did you mean linger?");
-    INVALID(zklock_lock_options_set(options, "dialect", "{name}_lock_"), "has no {sequence}");
+    INVALID(zklock_lock_options_set(options, "naming", "{name}_lock_"), "has no {sequence}");
     zklock_lock_options_free(options);
     /* The remaining time of a deadline may be negative, and must not become a wait for ever. */
     INVALID(zklock_acquire(lock, -2, &no_hold), "-1 (ZKLOCK_FOREVER) waits for ever, 0 tries once");

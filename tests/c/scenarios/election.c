@@ -17,7 +17,7 @@ static void tells(zklock_observer *observer, const zklock_hold *lead, int64_t ti
     CHECK(!leader == !lead);
     if (!lead) return;
     CHECK(!strcmp(leader->node, node_of(lead)) && leader->token == token_of(lead) && leader->holds == 1);
-    CHECK(leader->role == ZKLOCK_ROLE_EXCLUSIVE && !strcmp(leader->dialect, "curator") && strchr(leader->identity, '/'));
+    CHECK(leader->role == ZKLOCK_ROLE_EXCLUSIVE && !strcmp(leader->naming, "curator") && strchr(leader->identity, '/'));
 }
 
 static void tells_nothing(zklock_observer *observer, int64_t timeout) {

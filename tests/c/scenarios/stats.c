@@ -56,7 +56,7 @@ TEST(a_named_lock_has_figures_of_its_own) {
     OK(zklock_client_lock_stats(client, "report", &report));
     CHECK(!memcmp(&report, &none, sizeof none));
     OK(zklock_lock_options_new(&options));
-    OK(zklock_lock_options_set(options, "figures", "report"));
+    OK(zklock_lock_options_set(options, "metrics-name", "report"));
     OK(zklock_mutex_new(client, fresh_path(), options, &lock));
     zklock_lock_options_free(options);
     zklock_hold *hold = acquire(lock, SOON_MS);

@@ -239,9 +239,9 @@ zklock_barrier *new_barrier(zklock_client *client, const char *path) {
     return barrier;
 }
 
-zklock_once *new_once(zklock_client *client, const char *path) {
-    zklock_once *once;
-    OK(zklock_once_new(client, path, 31536000000000, 0, ZKLOCK_AFTER_FAILURE_AGAIN, &once));
+zklock_job *new_job(zklock_client *client, const char *path) {
+    zklock_job *once;
+    OK(zklock_job_new(client, path, 31536000000000, 0, ZKLOCK_AFTER_FAILURE_AGAIN, &once));
     return once;
 }
 

@@ -118,11 +118,11 @@ static zklock_lock *lock_of(zklock_client *client, const char *word) {
         ok(zklock_lock_options_set(options, "linger", LINGER));
         ok(zklock_mutex_new(client, path, options, &lock));
     } else if (IS("read")) {
-        ok(zklock_rwlock_read_new(client, path, options, &lock));
+        ok(zklock_read_lock_new(client, path, options, &lock));
     } else if (IS("write")) {
-        ok(zklock_rwlock_write_new(client, path, options, &lock));
+        ok(zklock_write_lock_new(client, path, options, &lock));
     } else if (IS("exclusive")) {
-        ok(zklock_exclusive_new(client, path, options, &lock));
+        ok(zklock_single_node_new(client, path, options, &lock));
     } else if (path && sscanf(word, "semaphore=%u:", &permits) == 1) {
         ok(zklock_semaphore_new(client, path, permits, options, &lock));
     } else {

@@ -26,7 +26,7 @@ def lock_of(client: zklock.Client, word: str) -> zklock.Lock:
     if kind == "write":
         return client.write_lock(path)
     if kind == "exclusive":
-        return client.exclusive(path)
+        return client.single_node(path)
     name, _, limit = kind.partition("=")
     if name == "semaphore":
         return client.semaphore(path, int(limit))

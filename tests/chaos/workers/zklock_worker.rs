@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use common::{Line, Outcome, PATIENCE, SLOW, millis, now, time};
 use ground::Dice;
 use zklock::{
-    AfterFailure, Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, LockSpec, LossReason, Once,
-    OnceSpec, Run,
+    AfterFailure, Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Job, JobSpec, Lock, LockSpec,
+    LossReason, Run,
 };
 
 const LINGER: Duration = Duration::from_secs(2);
@@ -17,16 +17,16 @@ const LINGER: Duration = Duration::from_secs(2);
 /// What can be done in a turn.
 enum Work {
     Lock(Lock),
-    Job(Once),
+    Job(Job),
 }
 
-/// The lock of a word such as `semaphore=2:/a`, or the job of one such as `once=1000:/a`.
+/// The lock of a word such as `semaphore=2:/a`, or the job of one such as `job=1000:/a`.
 fn work(client: &Client, word: &str) -> Outcome<Work> {
     let (kind, path) = word.split_once(':').ok_or("KIND:PATH")?;
-    if let Some((kind @ ("once" | "once-next"), every)) = kind.split_once('=') {
-        let after_failure = if kind == "once" { AfterFailure::Again } else { AfterFailure::Next };
-        let spec = OnceSpec::new(path, Duration::from_millis(every.parse()?))?;
-        return Ok(Work::Job(client.once(&spec.after_failure(after_failure))?));
+    if let Some((kind @ ("job" | "job-next"), every)) = kind.split_once('=') {
+        let after_failure = if kind == "job" { AfterFailure::Again } else { AfterFailure::Next };
+        let spec = JobSpec::new(path, Duration::from_millis(every.parse()?))?;
+        return Ok(Work::Job(client.job(&spec.after_failure(after_failure))?));
     }
     let spec = match kind.split_once('=') {
         Some(("semaphore", count)) => LockSpec::semaphore(path, count.parse()?)?,
@@ -34,7 +34,7 @@ fn work(client: &Client, word: &str) -> Outcome<Work> {
         None if kind == "lingering" => LockSpec::mutex(path)?.linger(LINGER),
         None if kind == "read" => LockSpec::read_lock(path)?,
         None if kind == "write" => LockSpec::write_lock(path)?,
-        None if kind == "exclusive" => LockSpec::exclusive(path)?,
+        None if kind == "exclusive" => LockSpec::single_node(path)?,
         _ => return Err(format!("no kind: {kind}").into()),
     };
     Ok(Work::Lock(client.lock(&spec)?))
@@ -81,7 +81,7 @@ fn run_once(
     dice: &mut Dice,
     turn: u64,
     word: &str,
-    job: &Once,
+    job: &Job,
     times: (Duration, Duration),
 ) -> Outcome<()> {
     line.say(&format!("want {turn} {word} {}", now()))?;

@@ -42,7 +42,7 @@ turn simply(zklock::lock lock, std::string mode) {
     };
 }
 
-/** --rest=SECONDS, and any option of a lock, such as --dialect=kazoo */
+/** --rest=SECONDS, and any option of a lock, such as --naming=kazoo */
 zklock::lock_options options_of(const std::vector<std::string> &words) {
     zklock::lock_options options;
     for (const std::string &word : words) {

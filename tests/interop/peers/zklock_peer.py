@@ -15,7 +15,7 @@ import zklock
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dialect")
+    parser.add_argument("--naming")
     parser.add_argument("--foreign")
     parser.add_argument("--linger", type=float)
 
@@ -23,7 +23,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main() -> None:
     given = words(options)
     line = Line(given.register, given.name)
-    extra = {name: value for name in ("dialect", "foreign", "linger") if (value := getattr(given, name))}
+    extra = {name: value for name in ("naming", "foreign", "linger") if (value := getattr(given, name))}
     with zklock.Client(given.connect, session_timeout=given.session_ms / 1000, identity=given.name) as client:
         client.connect()
         goes_on = line.hello()

@@ -1,4 +1,4 @@
-//! A peer with zklock's Rust face: `zklock-peer CONNECT KIND PATH SESSION_MS REGISTER NAME [--dialect=D] [--foreign=F]
+//! A peer with zklock's Rust face: `zklock-peer CONNECT KIND PATH SESSION_MS REGISTER NAME [--naming=D] [--foreign=F]
 //! [--linger=SECONDS] [--rest=SECONDS]`.
 
 use std::io::{BufRead, BufReader, Write};
@@ -120,7 +120,7 @@ fn with_options(spec: LockSpec, words: &[String]) -> Outcome<LockSpec> {
     words.iter().try_fold(spec, |spec, word| {
         Ok(match word.as_str() {
             "--foreign=ignore-unknown" => spec.foreign(Foreign::IgnoreUnknown),
-            _ if word.starts_with("--dialect=") => spec.dialect(word["--dialect=".len()..].parse()?),
+            _ if word.starts_with("--naming=") => spec.naming(word["--naming=".len()..].parse()?),
             _ => match (seconds(word, "--linger=")?, seconds(word, "--rest=")?) {
                 (Some(linger), _) => spec.linger(linger),
                 (None, Some(_)) => spec,

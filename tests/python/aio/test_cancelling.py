@@ -537,7 +537,7 @@ async def test_a_task_that_is_forgotten_in_its_block_is_collected(
 
 async def test_a_job_is_cancelled_by_a_loss_too(zk: zklock.Client, path: str, ground: Ground) -> None:
     with pytest.raises(zklock.LockLost):
-        async with zk.aio.once(path, every="1d") as run:
+        async with zk.aio.job(path, every="1d") as run:
             assert run.hold is not None
             lose(ground, run.hold)
             await soon(endless())
@@ -552,7 +552,7 @@ async def test_with_cancel_false_a_loss_cancels_nothing(zk: zklock.Client, path:
             await hold.lost
             await asyncio.sleep(0.01)
     with pytest.raises(zklock.LockLost):
-        async with zk.aio.once(f"{path}/job", every="1d", cancel=False) as run:
+        async with zk.aio.job(f"{path}/job", every="1d", cancel=False) as run:
             assert run.hold is not None
             lose(ground, run.hold)
             await run.hold.lost

@@ -51,7 +51,7 @@ def runs(text: str, name: str, names: dict[str, typing.Any]) -> None:
     assert results.failed == 0, "".join(said)
 
 
-KINDS = ("mutex", "read_lock", "write_lock", "semaphore", "election", "exclusive", "all", "any")
+KINDS = ("mutex", "read_lock", "write_lock", "semaphore", "election", "single_node", "all", "any")
 DOCUMENTED = {**dict(documented(zklock)), **dict(documented(zklock.fence)), **dict(documented(zklock.prometheus))}
 EXAMPLES = has_examples(DOCUMENTED)
 

@@ -33,8 +33,8 @@ def client() -> None:
     assert_type(zklock.prometheus_text({"orders": zk, "billing": zk.aio}), str)
     zklock.prometheus_text(zk)  # type: ignore[arg-type]
     assert_type(zk.stats().locks["report"].oldest_hold, typing.Optional[float])
-    zk.mutex("/locks/a", figures="report")
-    zk.mutex("/locks/a", figures=1)  # type: ignore[arg-type]
+    zk.mutex("/locks/a", metrics_name="report")
+    zk.mutex("/locks/a", metrics_name=1)  # type: ignore[arg-type]
     zklock.prometheus.Collector(zk)
     zklock.prometheus.Collector({"orders": zk, "billing": zk.aio})
     zklock.prometheus.Collector([zk])  # type: ignore[arg-type]
@@ -67,12 +67,12 @@ def client() -> None:
 
 
 def kinds(zk: zklock.Client) -> None:
-    assert_type(zk.mutex("/a", dialect="kazoo", foreign="ignore-unknown", cancel=False), zklock.Lock)
-    assert_type(zk.read_lock("/a", dialect="kazoo"), zklock.Lock)
+    assert_type(zk.mutex("/a", naming="kazoo", foreign="ignore-unknown", cancel=False), zklock.Lock)
+    assert_type(zk.read_lock("/a", naming="kazoo"), zklock.Lock)
     assert_type(zk.write_lock("/a", reentrant=True, timeout=5), zklock.Lock)
     assert_type(zk.semaphore("/a", 5, permits=2, limit_at="/limit"), zklock.Lock)
     assert_type(zk.election("/a"), zklock.Lock)
-    assert_type(zk.exclusive("/a", timeout=0), zklock.Lock)
+    assert_type(zk.single_node("/a", timeout=0), zklock.Lock)
     assert_type(zk.all([zk.mutex("/a"), zk.aio.read_lock("/b")], timeout=5), zklock.Lock)
     assert_type(zk.any([zk.mutex("/a"), zk.aio.read_lock("/b")], timeout=5), zklock.Lock)
     assert_type(zk.aio.all(lock for lock in (zk.mutex("/a"), zk.read_lock("/b"))), zklock.AsyncLock)
@@ -88,10 +88,10 @@ def kinds(zk: zklock.Client) -> None:
     one = zk.mutex("/a").contenders()[0]
     assert_type((one.node, one.role, one.holds), typing.Tuple[str, str, bool])
     zk.mutex("/a", foreign="klingon")  # type: ignore[arg-type]
-    zk.read_lock("/a", dialect=zklock.Client)  # type: ignore[arg-type]
+    zk.read_lock("/a", naming=zklock.Client)  # type: ignore[arg-type]
     zk.semaphore("/a")  # type: ignore[call-arg]
     zk.semaphore("/a", 1, reentrant=True)  # type: ignore[call-arg]
-    zk.election("/a", dialect="kazoo")  # type: ignore[call-arg]
+    zk.election("/a", naming="kazoo")  # type: ignore[call-arg]
     zk.all(["/a"])  # type: ignore[list-item]
     zk.all(zk.mutex("/a"))  # type: ignore[arg-type]
 
@@ -138,9 +138,9 @@ def barriers(zk: zklock.Client) -> None:
 
 
 def jobs(zk: zklock.Client) -> None:
-    job = zk.once("/a", every="1d", offset=3600, after_failure="next", timeout=None)
-    assert_type(job, zklock.Once)
-    assert_type(job.aio, zklock.AsyncOnce)
+    job = zk.job("/a", every="1d", offset=3600, after_failure="next", timeout=None)
+    assert_type(job, zklock.Job)
+    assert_type(job.aio, zklock.AsyncJob)
     assert_type(job.last(), typing.Optional[zklock.Record])
     with job as run:
         if run:
@@ -152,8 +152,8 @@ def jobs(zk: zklock.Client) -> None:
 
     assert_type(report(1), typing.Optional[str])
     report("1")  # type: ignore[arg-type]
-    zk.once("/a")  # type: ignore[call-arg]
-    zk.once("/a", 5, after_failure="never")  # type: ignore[arg-type]
+    zk.job("/a")  # type: ignore[call-arg]
+    zk.job("/a", 5, after_failure="never")  # type: ignore[arg-type]
 
 
 def lock(lock: zklock.Lock) -> None:
@@ -261,7 +261,7 @@ async def both_faces(lock: zklock.Lock, zk: zklock.Client) -> None:
         await entered.guard("zklock")
         async for leader in entered.election("/a").observe():
             assert_type(leader, typing.Optional[zklock.Contender])
-        async with entered.once("/a", 5) as run:
+        async with entered.job("/a", 5) as run:
             assert_type(run, zklock.AsyncRun)
         member = await entered.double_barrier("/a", 5).enter(timeout=5)
         assert_type(member, zklock.AsyncMember)

@@ -75,7 +75,7 @@ found = {
     "write": lambda: zk.write_lock(at).acquire(),
     "semaphore": lambda: block(zk.semaphore(at, 2, permits=2)),
     "election": lambda: zk.election(at).hold(),
-    "exclusive": lambda: block(zk.exclusive(at)),
+    "exclusive": lambda: block(zk.single_node(at)),
     "all": lambda: block(zk.all([zk.mutex(at), zk.semaphore(f"{at}-permits", 1)])),
     "barrier": lambda: zk.barrier(path + "-barrier").wait(),
     "double barrier": lambda: block(zk.double_barrier(path + "-meeting", 2)),
@@ -147,7 +147,7 @@ def test_a_wait_for_a_lock(start: Start, zk: zklock.Client, ground: Ground, host
         "write": lambda: zk.read_lock(at),
         "semaphore": lambda: zk.semaphore(at, 2),
         "election": lambda: zk.election(at),
-        "exclusive": lambda: zk.exclusive(at),
+        "exclusive": lambda: zk.single_node(at),
         "all": lambda: zk.semaphore(f"{at}-permits", 1),
     }.get(case, lambda: zk.mutex(at))()
     queues = {

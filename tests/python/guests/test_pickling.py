@@ -35,8 +35,8 @@ def test_clients_and_locks(zk: zklock.Client, hosts: str, path: str, is_connecte
     refuses(client.all([client.mutex(path)]), "send its path")
     refuses(client.barrier(path), "send its path")
     refuses(client.double_barrier(path, 2), "send its path")
-    refuses(client.once(path, "1d"), "send its path")
-    refuses(client.aio.once(path, "1d"), "send its path")
+    refuses(client.job(path, "1d"), "send its path")
+    refuses(client.aio.job(path, "1d"), "send its path")
     refuses(client.election(path).observe(), "make one in each process")
     refuses(client.aio.election(path).observe(), "make one in each process")
 
@@ -117,7 +117,7 @@ def test_one_that_was_raised(zk: zklock.Client, other: zklock.Client, path: str)
 
 
 def test_values(zk: zklock.Client, path: str) -> None:
-    lock = zk.mutex(path, figures="report")
+    lock = zk.mutex(path, metrics_name="report")
     with lock as hold:
         things = [hold.state, zklock.LossReason.FORKED, zk.stats(), lock.contenders()[0], zklock.HoldState.LOST]
     for thing in things:

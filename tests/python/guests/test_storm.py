@@ -27,7 +27,7 @@ zk = zklock.Client(hosts, session_timeout=10)
 lock = {
     "write": lambda: zk.write_lock(path),
     "semaphore": lambda: zk.semaphore(path, 1),
-    "exclusive": lambda: zk.exclusive(path),
+    "exclusive": lambda: zk.single_node(path),
     "all": lambda: zk.all([zk.election(path), zk.read_lock(path + "-2"), zk.semaphore(path + "-3", 2)]),
 }.get(kind, lambda: zk.mutex(path, reentrant=kind == "reentrant"))()
 phase, landed, is_armed = "outside", {"outside": 0, "enter": 0, "body": 0, "exit": 0}, False

@@ -26,7 +26,7 @@ def test_contenders_say_who_and_what_they_are(
     assert writer.token == hold.token == stat.czxid < reader.token
     assert writer.identity == ground(f"data {hold.node}")
     assert abs(time.time() - reader.since) < 60
-    assert {writer.dialect, reader.dialect} == {"curator"}
+    assert {writer.naming, reader.naming} == {"curator"}
     face(hold.release)
     face(waiting.result().release)
 
@@ -61,21 +61,21 @@ def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, pa
         assert zk.write_lock(path).current is None
 
 
-def test_the_names_of_every_dialect(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
+def test_the_names_of_every_naming(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
     assert zk.session_id is not None
     names = (("mutex", "curator", "-lock-"), ("mutex", "kazoo", "__lock__"), ("mutex", "writelock", f"x-{zk.session_id}-"))
-    for kind, dialect, part in (*names, ("read_lock", "kazoo", "__rlock__"), ("write_lock", "kazoo", "__lock__")):
-        hold = face(getattr(face.of(zk), kind)(path, dialect=dialect).hold)
+    for kind, naming, part in (*names, ("read_lock", "kazoo", "__rlock__"), ("write_lock", "kazoo", "__lock__")):
+        hold = face(getattr(face.of(zk), kind)(path, naming=naming).hold)
         assert part in hold.node
-        assert [one.dialect for one in other.mutex(path).contenders()] == [dialect]
+        assert [one.naming for one in other.mutex(path).contenders()] == [naming]
         face(hold.release)
 
 
 def test_a_pattern_names_the_nodes_of_a_home_made_lock(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
-    for kind, dialect, part in (("mutex", "{name}_lock_{sequence}", "_lock_0"), ("write_lock", "{R|W}-{sequence}", "/W-0")):
-        hold = face(getattr(face.of(zk), kind)(path, dialect=dialect).hold)
+    for kind, naming, part in (("mutex", "{name}_lock_{sequence}", "_lock_0"), ("write_lock", "{R|W}-{sequence}", "/W-0")):
+        hold = face(getattr(face.of(zk), kind)(path, naming=naming).hold)
         assert part in hold.node
-        assert [one.dialect for one in getattr(other, kind)(path, dialect=dialect).contenders()] == [dialect]
+        assert [one.naming for one in getattr(other, kind)(path, naming=naming).contenders()] == [naming]
         face(hold.release)
 
 
@@ -83,7 +83,7 @@ def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     theirs = face.of(other)
-    with zk.mutex(path, dialect="kazoo") as hold:
+    with zk.mutex(path, naming="kazoo") as hold:
         name = hold.node.rpartition("/")[2]
         lock = theirs.mutex(path, timeout=SOON)
         calls = [lock.acquire, lambda: lock.acquire(blocking=False), lambda: lock.acquire(timeout=1), lock.hold]
@@ -98,7 +98,7 @@ def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
 @pytest.mark.parametrize("is_connected", [False, True])
 def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_connected: bool) -> None:
     client = zk if is_connected else zklock.Client(hosts)
-    for name in ("dialect", "foreign"):
+    for name in ("naming", "foreign"):
         for kind in (client.mutex, client.read_lock, client.write_lock, client.aio.mutex):
             raised = raises(zklock.InvalidInput, lambda: kind(path, **{name: "klingon"}))  # type: ignore[arg-type]
             raised.says(name, "klingon")
@@ -106,12 +106,12 @@ def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_co
             with pytest.raises(TypeError):
                 kind(path, **{name: None})  # type: ignore[arg-type]
     for side in (client.read_lock, client.write_lock):
-        raises(zklock.InvalidInput, lambda: side(path, dialect="writelock")).says("kazoo")
-        raises(zklock.InvalidInput, lambda: side(path, dialect="lock-{sequence}")).says("does not tell readers from writers")
-    raises(zklock.InvalidInput, lambda: client.mutex(path, dialect="{name}_lock_")).says("dialect=", "has no {sequence}")
-    for other_kind in (client.election, client.exclusive):
+        raises(zklock.InvalidInput, lambda: side(path, naming="writelock")).says("kazoo")
+        raises(zklock.InvalidInput, lambda: side(path, naming="lock-{sequence}")).says("does not tell readers from writers")
+    raises(zklock.InvalidInput, lambda: client.mutex(path, naming="{name}_lock_")).says("naming=", "has no {sequence}")
+    for other_kind in (client.election, client.single_node):
         with pytest.raises(TypeError):
-            other_kind(path, dialect="kazoo")  # type: ignore[call-arg]
-    for bare in (client.read_lock, client.write_lock, client.election, client.exclusive):
+            other_kind(path, naming="kazoo")  # type: ignore[call-arg]
+    for bare in (client.read_lock, client.write_lock, client.election, client.single_node):
         raises(zklock.InvalidInput, lambda: bare("no/slash")).says("no/slash")
         raises(zklock.InvalidInput, lambda: bare(path, timeout=-1)).says("-1")

@@ -39,19 +39,19 @@ def test_what_cannot_be_a_set(zk: zklock.Client, other: zklock.Client, hosts: st
         raises(zklock.InvalidInput, lambda: client.all([lock, client.read_lock(path)])).says("one path", "not the same lock")
         licence = client.semaphore(path, 2)
         raises(zklock.InvalidInput, lambda: client.all([licence, licence])).says("one path", "all the permits")
-        raises(zklock.InvalidInput, lambda: client.all([lock, client.exclusive(f"{path}-2")])).says("no queue")
+        raises(zklock.InvalidInput, lambda: client.all([lock, client.single_node(f"{path}-2")])).says("no queue")
         calls: list[typing.Any] = [client.all, client.any]
         for call in calls:
             for wrong in (lock, [path], None, path):
                 with pytest.raises(TypeError):
                     call(wrong)
     # A set of one lock behaves like that lock.
-    with zk.all([zk.exclusive(path)]) as hold:
+    with zk.all([zk.single_node(path)]) as hold:
         assert hold.node == f"{path}/lock"
 
 
 def test_what_cannot_be_a_choice(zk: zklock.Client, other: zklock.Client, path: str) -> None:
     mutex = zk.mutex(path)
     for client in (zk, zk.aio):
-        for wrong in ([], [mutex, mutex], [mutex, other.mutex(f"{path}-2")], [zk.exclusive(path)], [zk.any([mutex])]):
+        for wrong in ([], [mutex, mutex], [mutex, other.mutex(f"{path}-2")], [zk.single_node(path)], [zk.any([mutex])]):
             raises(zklock.InvalidInput, lambda: client.any(wrong))

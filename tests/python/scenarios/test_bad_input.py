@@ -182,15 +182,15 @@ def test_bad_options_are_named_one_by_one(hosts: str) -> None:
     url = "zookeeper://zk1:2181,zk2:2181/apps"
     raises(zklock.InvalidInput, lambda: make(url)).says("leave out zookeeper://", "gives \"zk1:2181,zk2:2181/apps\"")
     for wrong in (None, *NO_NUMBERS):
-        for name in ("session_timeout", "connect_timeout", "try_timeout", "told_within"):
-            if wrong is None and name == "told_within":
+        for name in ("session_timeout", "connect_timeout", "try_timeout", "loss_timeout"):
+            if wrong is None and name == "loss_timeout":
                 continue  # the default
             is_type_error(lambda: untyped(hosts, **{name: wrong}), "number")
     for seconds in (0, 1e-10):
         raises(zklock.InvalidInput, lambda: make(hosts, connect_timeout=seconds)).says("no time to connect")
         raises(zklock.InvalidInput, lambda: make(hosts, try_timeout=seconds)).says("no time to answer")
     for seconds in (0, 0.999, 3.4):
-        raises(zklock.InvalidInput, lambda: make(hosts, told_within=seconds)).says("told_within", "choose 1s to 3.333s")
+        raises(zklock.InvalidInput, lambda: make(hosts, loss_timeout=seconds)).says("loss_timeout", "choose 1s to 3.333s")
     for version in ((3, 3), (0, 4), (2, 9)):
         raises(zklock.InvalidInput, lambda: make(hosts, server_version=version)).says("3.4 or later")
     for wrong in ("3.4", 3.4, (3,), (3, 4, 14)):
@@ -207,7 +207,7 @@ def test_a_timeout_that_is_negative_is_named_with_what_is_allowed(zk: zklock.Cli
         is_negative(lambda: call(seconds), seconds)
     assert zk.stats().grants == 0
     client: typing.Any = zklock.Client
-    for name in ("connect_timeout", "session_timeout", "try_timeout", "told_within"):
+    for name in ("connect_timeout", "session_timeout", "try_timeout", "loss_timeout"):
         # The message must not recommend None, which would be refused as well.
         assert "None" not in is_negative(lambda: client("zk1", **{name: seconds}), seconds)
 
@@ -304,7 +304,7 @@ def test_a_kind_takes_the_options_of_its_signature_and_names_the_nearest_to_anot
         (zk.write_lock, (path,)),
         (zk.semaphore, (path, 1)),
         (zk.election, (path,)),
-        (zk.exclusive, (path,)),
+        (zk.single_node, (path,)),
         (zk.all, ([zk.mutex(path)],)),
         (zk.any, ([zk.mutex(path)],)),
     ]

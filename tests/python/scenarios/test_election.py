@@ -17,7 +17,7 @@ def test_an_observer_is_an_iterator_and_a_wait_has_a_limit(other: zklock.Client,
 
 
 def test_whoever_can_be_alone_can_be_observed(zk: zklock.Client, path: str) -> None:
-    for lock in (zk.mutex(path), zk.exclusive(f"{path}-2"), zk.write_lock(f"{path}-3")):
+    for lock in (zk.mutex(path), zk.single_node(f"{path}-2"), zk.write_lock(f"{path}-3")):
         observer = lock.observe()
         with lock as hold:
             while (holder := observer.next(timeout=SOON)) is None:

@@ -18,7 +18,7 @@ KINDS: dict[str, tuple[typing.Callable[..., typing.Any], str]] = {
     "write": (lambda zk, path, **options: zk.write_lock(path, **options), "__WRIT__"),
     "semaphore": (lambda zk, path, **options: zk.semaphore(path, 1, **options), "/leases/"),
     "election": (lambda zk, path, **options: zk.election(path, **options), "-latch-"),
-    "exclusive": (lambda zk, path, **options: zk.exclusive(path, **options), "/lock"),
+    "exclusive": (lambda zk, path, **options: zk.single_node(path, **options), "/lock"),
     "all": (lambda zk, path, **options: zk.all([zk.mutex(path), zk.write_lock(f"{path}-2")], **options), "-lock-"),
     "any": (lambda zk, path, **options: zk.any([zk.mutex(path)], **options), "-lock-"),
 }

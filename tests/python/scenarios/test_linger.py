@@ -42,17 +42,17 @@ def test_a_lock_that_lingers_is_taken_again(zk: zklock.Client, ground: Ground, p
     ground.expect_children(path, 0)
 
 
-@pytest.mark.parametrize("turns", [1, 2])
+@pytest.mark.parametrize("handoffs", [0, 1])
 def test_as_many_turns_within_the_client_are_without_a_request(
-    zk: zklock.Client, other: zklock.Client, path: str, face: Face, turns: int
+    zk: zklock.Client, other: zklock.Client, path: str, face: Face, handoffs: int
 ) -> None:
-    lock = face.of(zk).mutex(path, local_turns=turns)
+    lock = face.of(zk).mutex(path, max_local_handoffs=handoffs)
     first = face(lock.hold, timeout=SOON)
     mine = Attempt(lambda: face(lock.hold, timeout=SOON))
     assert first.wanted.wait(SOON)
     face(first.release)
     second = mine.result()
-    assert (second.token == first.token) is (turns == 2)
+    assert (second.token == first.token) is (handoffs == 1)
     theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
     assert second.wanted.wait(SOON)
     face(second.release)
@@ -107,17 +107,17 @@ def test_times_and_turns_that_make_no_sense_are_refused(zk: zklock.Client, path:
         untyped: typing.Any = make
         for seconds in (-1, -0.001, math.nan, -math.inf):
             raises(zklock.InvalidInput, lambda: untyped(path, linger=seconds)).says("linger of", "not negative")
-        for turns in (0, -1, 2**32):
-            raises(zklock.InvalidInput, lambda: untyped(path, local_turns=turns)).says("local_turns")
+        for turns in (-1, 2**32):
+            raises(zklock.InvalidInput, lambda: untyped(path, max_local_handoffs=turns)).says("max_local_handoffs")
         for wrong in ("5", [1]):
             with pytest.raises(TypeError):
                 untyped(path, linger=wrong)
             with pytest.raises(TypeError):
-                untyped(path, local_turns=wrong)
+                untyped(path, max_local_handoffs=wrong)
         # A time beyond the end of the clock means for ever.
-        assert untyped(path, linger=math.inf, local_turns=2**32 - 1).path == path
-    for kind, more in ((zk.election, ()), (zk.exclusive, ()), (zk.semaphore, (2,))):
+        assert untyped(path, linger=math.inf, max_local_handoffs=2**32 - 1).path == path
+    for kind, more in ((zk.election, ()), (zk.single_node, ()), (zk.semaphore, (2,))):
         other: typing.Any = kind
-        for option in ({"linger": 1}, {"local_turns": 2}):
+        for option in ({"linger": 1}, {"max_local_handoffs": 1}):
             with pytest.raises(TypeError):
                 other(path, *more, **option)

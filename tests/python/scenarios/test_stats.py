@@ -58,7 +58,7 @@ def test_a_client_that_has_not_connected_has_counted_nothing(hosts: str) -> None
 
 def test_a_named_lock_has_figures_of_its_own(zk: zklock.Client, path: str) -> None:
     assert zk.stats().locks == {}
-    with zk.mutex(path, figures="report"):
+    with zk.mutex(path, metrics_name="report"):
         report = zk.stats().locks["report"]
         assert (report.held, report.waiting) == (1, 0) and report.oldest_hold is not None
     report = zk.stats().locks["report"]
@@ -70,14 +70,14 @@ def test_a_named_lock_has_figures_of_its_own(zk: zklock.Client, path: str) -> No
 def test_every_kind_takes_a_name(zk: zklock.Client, path: str) -> None:
     one, two = zk.mutex(path + "-1"), zk.mutex(path + "-2")
     locks = {
-        "mutex": zk.mutex(path, figures="mutex"),
-        "read": zk.read_lock(path, figures="read"),
-        "write": zk.write_lock(path, figures="write"),
-        "semaphore": zk.semaphore(path + "-3", 2, figures="semaphore"),
-        "election": zk.election(path + "-4", figures="election"),
-        "exclusive": zk.exclusive(path + "-5", figures="exclusive"),
-        "all": zk.all([one, two], figures="all"),
-        "any": zk.any([one, two], figures="any"),
+        "mutex": zk.mutex(path, metrics_name="mutex"),
+        "read": zk.read_lock(path, metrics_name="read"),
+        "write": zk.write_lock(path, metrics_name="write"),
+        "semaphore": zk.semaphore(path + "-3", 2, metrics_name="semaphore"),
+        "election": zk.election(path + "-4", metrics_name="election"),
+        "exclusive": zk.single_node(path + "-5", metrics_name="exclusive"),
+        "all": zk.all([one, two], metrics_name="all"),
+        "any": zk.any([one, two], metrics_name="any"),
     }
     for lock in locks.values():
         with lock:
@@ -85,13 +85,13 @@ def test_every_kind_takes_a_name(zk: zklock.Client, path: str) -> None:
     granted = {name: figures.acquires["granted"] for name, figures in zk.stats().locks.items()}
     assert granted == dict.fromkeys(locks, 1)
     with pytest.raises(zklock.InvalidInput, match="figures"):
-        zk.mutex(path, figures="")
+        zk.mutex(path, metrics_name="")
 
 
 def test_a_collector_has_the_figures_of_one_client(zk: zklock.Client, path: str) -> None:
     registry = CollectorRegistry(auto_describe=True)
     registry.register(zklock.prometheus.Collector(zk))
-    with zk.mutex(path, figures="report"):
+    with zk.mutex(path, metrics_name="report"):
         held = registry.get_sample_value("zklock_lock_held", {"lock": "report"})
     assert held == 1 and registry.get_sample_value("zklock_lock_held", {"lock": "report"}) == 0
     # Written and read once more, it is what the client itself writes, but for the order of labels.

@@ -91,7 +91,7 @@ def test_time_goes_on_at_a_word() -> None:
 
 def test_a_job_is_due_again_when_the_date_lies_in_the_next_period(server: Server, zk: zklock.Client) -> None:
     day = 86_400
-    job = zk.once("/jobs/report", every="1d")
+    job = zk.job("/jobs/report", every="1d")
     for date in (7.5 * day, 8 * day):
         server.set_date(date)
         with job as run:

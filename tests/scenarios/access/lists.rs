@@ -48,7 +48,7 @@ pub(super) fn set(client: &Client, path: &str) -> Lock {
 }
 
 fn exclusive(client: &Client, path: &str) -> Lock {
-    client.exclusive(&format!("{path}/lock")).unwrap()
+    client.single_node(&format!("{path}/lock")).unwrap()
 }
 
 /// The access list that Ann's nodes must have.

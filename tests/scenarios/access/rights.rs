@@ -147,8 +147,8 @@ async fn act(
                 .await
         }
         "an election" => in_turn(election, election, queue).await,
-        "an exclusive lock" => {
-            let exclusive = |it: &Client, path: &str| it.exclusive(path).unwrap();
+        "a single-node lock" => {
+            let exclusive = |it: &Client, path: &str| it.single_node(path).unwrap();
             in_turn(exclusive, exclusive, Waits::Watching(proxy, path.to_owned())).await
         }
         "a semaphore" => {
@@ -290,11 +290,11 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
 
 /// Only waiting needs that right.
 #[tokio::test]
-async fn an_exclusive_lock_that_is_free_is_held_and_released_without_the_right_to_list() {
+async fn a_single_node_lock_that_is_free_is_held_and_released_without_the_right_to_list() {
     let (bob, seer) = (BOB.client(Access::Open).await, ANN.operator().await);
     let rights = Permission::CREATE | Permission::DELETE;
     seer.create("/rights-unlisted", &[ANN.may_all(), BOB.may(rights)]).await;
-    let lock = bob.exclusive("/rights-unlisted").unwrap();
+    let lock = bob.single_node("/rights-unlisted").unwrap();
     soon(held(&lock).await.release()).await.unwrap();
     assert_eq!(seer.children("/rights-unlisted").await, [""; 0]);
     settled(&bob).await;

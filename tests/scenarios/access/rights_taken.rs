@@ -10,7 +10,7 @@ use zklock::{Access, HoldState, LossReason};
 async fn a_node_that_its_holder_may_not_read_any_more_is_held_and_ends_no_other_hold() {
     let (ann, bob) = (ANN.operator().await, BOB.client(Access::Open).await);
     let lock = |name: &str| bob.mutex(&format!("/rights-taken/{name}")).unwrap();
-    let single = bob.exclusive("/rights-taken/single").unwrap();
+    let single = bob.single_node("/rights-taken/single").unwrap();
     let (first, secret) = (held(&lock("first")).await, held(&lock("secret")).await);
     let (single, last) = (held(&single).await, held(&lock("last")).await);
     for hold in [&secret, &single] {

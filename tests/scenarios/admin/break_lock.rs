@@ -66,7 +66,7 @@ async fn a_set_that_waits_elsewhere_keeps_its_place() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_comes_to_hold_an_exclusive_lock_meanwhile_keeps_it() {
+async fn who_comes_to_hold_a_single_node_lock_meanwhile_keeps_it() {
     let (operator, holder, next) = (operator(), client().await, client().await);
     let (admin, proxy) = proxied_client().await;
     // The message to hold up: the last answer of the listing, or the check of the node just before it is deleted.
@@ -77,14 +77,14 @@ async fn who_comes_to_hold_an_exclusive_lock_meanwhile_keeps_it() {
         ("deletes", Trigger::request(Kind::Multi).path("-of-lock")),
     ] {
         let path = format!("/break/meanwhile-{case}");
-        let hold = held(&holder.exclusive(&path).unwrap()).await;
+        let hold = held(&holder.single_node(&path).unwrap()).await;
         let gate = Gate::new();
         let paused = proxy.on(trigger.then(Action::Pause(gate.clone())));
-        let lock = admin.exclusive(&path).unwrap();
+        let lock = admin.single_node(&path).unwrap();
         let breaking = tokio::spawn(async move { lock.break_lock().await });
         assert!(paused.wait(SOON), "{case}");
         soon(hold.release()).await.unwrap();
-        let hold = held(&next.exclusive(&path).unwrap()).await;
+        let hold = held(&next.single_node(&path).unwrap()).await;
         gate.open();
         assert_eq!(soon(breaking).await.unwrap().unwrap(), [], "{case}: the one who held it had gone");
         let stat = operator.stat(hold.node()).expect("its node is there");

@@ -5,7 +5,7 @@ use crate::support::{SOON, client, expire_session, named, operator, options, say
 use ground::{Direction, Kind, Trigger, shared};
 use std::time::{Duration, SystemTime};
 use tokio::task::JoinHandle;
-use zklock::{Client, Dialect, Error, ErrorKind, Hold, Lock, QueuedContender, Role};
+use zklock::{Client, Naming, Error, ErrorKind, Hold, Lock, QueuedContender, Role};
 
 /// Each contender's identity, and whether it holds.
 fn summary(contenders: &[QueuedContender]) -> Vec<(&str, bool)> {
@@ -48,7 +48,7 @@ async fn of_a_mutex_all_is_told_in_the_order_of_the_queue() {
         assert_eq!(contender.identity, format!("host-{number}/4711 ü"));
         assert_eq!(Some(contender.session), clients[number].0.session_id());
         assert_eq!(contender.token.value(), stat.czxid.unsigned_abs());
-        assert_eq!((&contender.dialect, contender.role), (&Dialect::Curator, Role::Exclusive));
+        assert_eq!((&contender.naming, contender.role), (&Naming::Curator, Role::Exclusive));
         assert_eq!(contender.holds, number == 0);
         // The servers use this machine's clock, rounded to the millisecond.
         let rounding = Duration::from_millis(1);
@@ -126,7 +126,7 @@ async fn of_a_semaphore_permits_come_first_and_then_those_who_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_an_election_an_exclusive_lock_and_a_set() {
+async fn of_an_election_a_single_node_lock_and_a_set() {
     let (operator, root) = (operator(), "/contenders/others");
     let (one, other) = (named("one").await, named("other").await);
     let election = format!("{root}/election");
@@ -136,10 +136,10 @@ async fn of_an_election_an_exclusive_lock_and_a_set() {
     let found = soon(other.election(&election).unwrap().contenders()).await.unwrap();
     assert_eq!(summary(&found), [("one", true), ("other", false)]);
 
-    let single = one.exclusive(&format!("{root}/single")).unwrap();
+    let single = one.single_node(&format!("{root}/single")).unwrap();
     assert_eq!(soon(single.contenders()).await.unwrap(), []);
     let hold = held(&single).await;
-    let found = soon(other.exclusive(&format!("{root}/single")).unwrap().contenders()).await.unwrap();
+    let found = soon(other.single_node(&format!("{root}/single")).unwrap().contenders()).await.unwrap();
     assert_eq!(summary(&found), [("one", true)], "who waits has no node");
     assert_eq!((found[0].name.as_str(), found[0].token), ("lock", hold.token()));
 

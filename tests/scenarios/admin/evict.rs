@@ -121,8 +121,8 @@ async fn nothing_is_evicted_but_contenders_of_the_lock() {
     assert!(operator.stat("/evict/input/settings").is_some());
     // A node that could be a contender, but does not exist.
     assert!(!soon(lock.evict(&format!("/evict/input/{inside}"))).await.unwrap());
-    // Only for the exclusive lock is the node `lock` a contender.
-    let single = client.exclusive("/evict/input").unwrap();
+    // Only for the single-node lock is the node `lock` a contender.
+    let single = client.single_node("/evict/input").unwrap();
     assert!(!soon(single.evict("/evict/input/lock")).await.unwrap());
     for hold in [other, lease] {
         assert_eq!(hold.state(), HoldState::Held);
@@ -147,14 +147,14 @@ async fn an_eviction_of_which_the_answer_was_lost_has_been_done() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_eviction_of_which_the_answer_was_lost_spares_the_next_holder_of_an_exclusive_lock() {
+async fn an_eviction_of_which_the_answer_was_lost_spares_the_next_holder_of_a_single_node_lock() {
     let (path, operator, holder, next) =
         ("/evict/exclusive-lost", operator(), client().await, client().await);
     let (admin, proxy) = proxied_client().await;
-    let hold = held(&holder.exclusive(path).unwrap()).await;
-    let task = acquire(&next.exclusive(path).unwrap());
+    let hold = held(&holder.single_node(path).unwrap()).await;
+    let task = acquire(&next.single_node(path).unwrap());
     let lost = proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::DropReplyAndReset));
-    let (lock, node) = (admin.exclusive(path).unwrap(), hold.node().to_owned());
+    let (lock, node) = (admin.single_node(path).unwrap(), hold.node().to_owned());
     let evicting = tokio::spawn(async move { lock.evict(&node).await });
     assert!(lost.wait(SOON));
     proxy.refuse(true);
@@ -168,7 +168,7 @@ async fn an_eviction_of_which_the_answer_was_lost_spares_the_next_holder_of_an_e
 
 /// The node was created by another library, so it has no companion.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_an_exclusive_lock_a_strangers_node_is_evicted_in_the_state_in_which_it_was_seen() {
+async fn of_a_single_node_lock_a_strangers_node_is_evicted_in_the_state_in_which_it_was_seen() {
     let (path, operator) = ("/evict/exclusive-changed", operator());
     operator.create_all(path, "");
     let create = || operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral);
@@ -180,7 +180,7 @@ async fn of_an_exclusive_lock_a_strangers_node_is_evicted_in_the_state_in_which_
         }
         let gate = Gate::new();
         let paused = proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Pause(gate.clone())));
-        let (lock, seen) = (admin.exclusive(path).unwrap(), node.clone());
+        let (lock, seen) = (admin.single_node(path).unwrap(), node.clone());
         let evicting = tokio::spawn(async move { lock.evict(&seen).await });
         assert!(paused.wait(SOON), "{case}");
         if is_replaced {

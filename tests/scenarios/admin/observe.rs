@@ -175,8 +175,8 @@ async fn locks_of_other_kinds_can_be_observed_where_one_holds() {
     let kazoo = put(&operator, "/observe/mutex", FOREIGN[4].0);
     assert_eq!(next(&mut observer).await.map(|told| told.node), Some(kazoo.clone()));
     operator.delete(&kazoo);
-    // The same for an exclusive lock, even if the next node has the same name.
-    let exclusive = client.exclusive("/observe/exclusive").unwrap();
+    // The same for a single-node lock, even if the next node has the same name.
+    let exclusive = client.single_node("/observe/exclusive").unwrap();
     let mut observer = exclusive.observe().unwrap();
     assert_eq!(next(&mut observer).await, None);
     let hold = held(&exclusive).await;

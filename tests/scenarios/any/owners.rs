@@ -20,8 +20,8 @@ async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
         &[mutex.clone(), other.mutex("/any/input/n").unwrap()],
         &["from the client that makes the choice"],
     );
-    let exclusive = client.exclusive("/any/input/e").unwrap();
-    refused(&[mutex.clone(), exclusive], &["an exclusive lock has no queue", "/any/input/e"]);
+    let exclusive = client.single_node("/any/input/e").unwrap();
+    refused(&[mutex.clone(), exclusive], &["a single-node lock has no queue", "/any/input/e"]);
     let choice = client.any(std::slice::from_ref(&mutex)).unwrap();
     refused(&[client.mutex("/any/input/o").unwrap(), choice.clone()], &["is such a choice itself"]);
     says(&client.all(&[choice]).unwrap_err(), ErrorKind::InvalidInput, &["a choice of several locks"]);

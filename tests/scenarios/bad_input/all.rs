@@ -19,8 +19,8 @@ async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
     refused(&[mutex.clone(), read], &["two of them are of one path, but not the same lock", "/all/input/m"]);
     let stranger = other.mutex("/all/input/n").unwrap();
     refused(&[mutex.clone(), stranger], &["from the client that makes the set"]);
-    let exclusive = client.exclusive("/all/input/e").unwrap();
-    refused(&[mutex.clone(), exclusive], &["an exclusive lock has no queue", "/all/input/e"]);
+    let exclusive = client.single_node("/all/input/e").unwrap();
+    refused(&[mutex.clone(), exclusive], &["a single-node lock has no queue", "/all/input/e"]);
     let set = client.all(&[mutex.clone(), client.mutex("/all/input/o").unwrap()]).unwrap();
     refused(&[set.clone(), client.mutex("/all/input/o").unwrap()], &["two of them are of one path"]);
     // A set of sets is allowed, and so is a set of one lock, or of one that is named twice.

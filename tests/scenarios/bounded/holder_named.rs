@@ -76,9 +76,9 @@ async fn the_holders_of_other_kinds() {
     comes_to_say(&waiter.semaphore(path, 2).unwrap(), &parts).await;
 
     let path = "/named-exclusive";
-    holds.push(soon(holder.exclusive(path).unwrap().acquire()).await.unwrap());
+    holds.push(soon(holder.single_node(path).unwrap().acquire()).await.unwrap());
     let parts = ["queue: db7/4711 holds it (its node lock is "];
-    comes_to_say(&waiter.exclusive(path).unwrap(), &parts).await;
+    comes_to_say(&waiter.single_node(path).unwrap(), &parts).await;
 
     // In the first queue of this set nobody is ahead of it.
     let path = "/named-set";

@@ -223,7 +223,7 @@ async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
     let threads = soon(on_a_thread(move || Client::connect(options).wait().unwrap())).await;
     let locks = |kind: &str| {
         let path = format!("/bounded-try-{kind}");
-        [client.mutex(&path), client.write_lock(&path), client.semaphore(&path, 2), client.exclusive(&path)]
+        [client.mutex(&path), client.write_lock(&path), client.semaphore(&path, 2), client.single_node(&path)]
             .map(Result::unwrap)
     };
     proxy.freeze(Direction::Both);

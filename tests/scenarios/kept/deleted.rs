@@ -92,7 +92,7 @@ async fn who_takes_away_its_own_lock_knows_it_at_once() {
     let _deaf = deafen(&proxy, path);
     assert!(soon(lock.evict(&node)).await.unwrap());
     assert!(soon(lock.try_acquire()).await.unwrap().expect("free").token() > token);
-    let exclusive = ours.exclusive("/deleted/exclusive").unwrap();
+    let exclusive = ours.single_node("/deleted/exclusive").unwrap();
     let hold = held(&exclusive).await;
     assert_eq!(soon(exclusive.break_lock()).await.unwrap().len(), 1);
     assert_eq!(hold.state(), DELETED);

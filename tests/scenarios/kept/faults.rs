@@ -24,8 +24,8 @@ const CONTEST: Contest = Contest {
         let spec = match number % 4 {
             0 => spec,
             1 => spec.linger(LINGER),
-            2 => spec.local_turns(5),
-            _ => spec.linger(LINGER).local_turns(3),
+            2 => spec.max_local_handoffs(4),
+            _ => spec.linger(LINGER).max_local_handoffs(2),
         };
         (client.lock(&spec).unwrap(), weight)
     },

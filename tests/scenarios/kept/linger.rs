@@ -1,7 +1,7 @@
 //! After a release a node stays as long as nobody else wants the lock, and is deleted when somebody does.
 
 use crate::support::queue::{acquire, granted, held};
-use crate::support::strangers::{SPOKEN, in_dialect};
+use crate::support::strangers::{SPOKEN, in_naming};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::Direction;
 use std::time::Duration;
@@ -39,19 +39,19 @@ async fn it_is_taken_while_no_server_answers_for_as_long_as_its_lease_runs() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_queues_gets_it_at_once_whatever_the_library() {
     let (ours, theirs) = (client().await, client().await);
-    for (number, (dialect, role)) in SPOKEN.into_iter().enumerate() {
-        let path = format!("/linger/dialects/{number}");
-        // In the holder's own dialect, so that the others see it.
+    for (number, (naming, role)) in SPOKEN.into_iter().enumerate() {
+        let path = format!("/linger/namings/{number}");
+        // In the holder's own naming scheme, so that the others see it.
         let make = |role| match role {
             Role::Read => LockSpec::read_lock(&path),
             Role::Write => LockSpec::write_lock(&path),
             _ => LockSpec::mutex(&path),
         };
         let own = if role == Role::Read { Role::Write } else { role };
-        let lock = ours.lock(&make(own).unwrap().dialect(dialect.clone()).linger(LONG)).unwrap();
+        let lock = ours.lock(&make(own).unwrap().naming(naming.clone()).linger(LONG)).unwrap();
         soon(held(&lock).await.release()).await.unwrap();
-        let rival = held(&in_dialect(&theirs, &path, &dialect, role)).await;
-        assert_eq!(operator().children(&path).len(), 1, "{dialect:?}, {role:?}");
+        let rival = held(&in_naming(&theirs, &path, &naming, role)).await;
+        assert_eq!(operator().children(&path).len(), 1, "{naming:?}, {role:?}");
         let next = acquire(&lock);
         operator().wait_for_children(&path, 2, SOON);
         soon(rival.release()).await.unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::kinds::{ELECTION, EXCLUSIVE, LockKind, MUTEX, PERMIT, READER, SET, WRITER};
 use crate::support::queue::{acquire, granted, held};
-use crate::support::strangers::{SPOKEN, in_dialect, put};
+use crate::support::strangers::{SPOKEN, in_naming, put};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger};
@@ -16,7 +16,7 @@ async fn is_told(hold: &Hold) -> bool {
     tokio::time::timeout(A_MOMENT, hold.wanted()).await == Ok(Ok(true))
 }
 
-/// An exclusive lock, the last, has no queue, so its holder cannot see who waits.
+/// A single-node lock, the last, has no queue, so its holder cannot see who waits.
 const KINDS: [LockKind; 7] = [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, EXCLUSIVE];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,15 +37,15 @@ async fn of_every_kind() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_every_library() {
     let (ours, admin) = (client().await, operator());
-    for (number, (dialect, role)) in SPOKEN.into_iter().enumerate() {
+    for (number, (naming, role)) in SPOKEN.into_iter().enumerate() {
         let path = format!("/wanted/libraries/{number}");
         let own = if role == Role::Read { Role::Write } else { role };
-        let hold = held(&in_dialect(&ours, &path, &dialect, own)).await;
-        assert!(!is_told(&hold).await, "{dialect:?}, {role:?}: nobody waits");
+        let hold = held(&in_naming(&ours, &path, &naming, own)).await;
+        assert!(!is_told(&hold).await, "{naming:?}, {role:?}: nobody waits");
         // A later contender, whose name is the holder's except for the number.
         let name = hold.node().rsplit('/').next().unwrap();
         admin.create_mode(&format!("{path}/{}", &name[..name.len() - 10]), "", Mode::EphemeralSequential);
-        assert!(soon(hold.wanted()).await.unwrap(), "{dialect:?}, {role:?}");
+        assert!(soon(hold.wanted()).await.unwrap(), "{naming:?}, {role:?}");
         soon(hold.release()).await.unwrap();
     }
 }
@@ -116,12 +116,12 @@ async fn a_holder_of_curator_is_asked_by_the_word_alone() {
     operator.delete(&node);
 }
 
-/// All nodes of an exclusive lock have one path.
+/// All nodes of a single-node lock have one path.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_holder_of_an_exclusive_lock_is_not_asked_in_place_of_the_one_before() {
+async fn the_next_holder_of_a_single_node_lock_is_not_asked_in_place_of_the_one_before() {
     let (path, holder) = ("/wanted/exclusive", client().await);
     let (asks, proxy) = proxied_client().await;
-    let (lock, revoked) = (holder.exclusive(path).unwrap(), asks.exclusive(path).unwrap());
+    let (lock, revoked) = (holder.single_node(path).unwrap(), asks.single_node(path).unwrap());
     let (hold, gate) = (held(&lock).await, Gate::new());
     let paused = proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Pause(gate.clone())));
     let asking = tokio::spawn(async move { revoked.request_release().await });

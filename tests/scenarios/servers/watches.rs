@@ -44,7 +44,7 @@ async fn one_that_is_given_up_costs_no_connection_and_the_next_is_told_all_the_s
 async fn the_watches_of_one_node_are_given_up_again_after_they_have_fired() {
     let ((client, proxy, accepted), other, path) = (old_proxied().await, old_client().await, "/old/again");
     // All its waiters watch the same directory, or the same name.
-    let (lock, theirs) = (client.exclusive(path).unwrap(), other.exclusive(path).unwrap());
+    let (lock, theirs) = (client.single_node(path).unwrap(), other.single_node(path).unwrap());
     for _ in 0..4 {
         let hold = soon(theirs.acquire()).await.unwrap();
         gives_up(&lock).await;

@@ -62,8 +62,8 @@ pub(crate) const WRITER: LockKind = LockKind {
 /// It has no queue, but its node has a companion.
 pub(crate) const EXCLUSIVE: LockKind = LockKind {
     name: "exclusive",
-    lock: |client, path| client.exclusive(path).unwrap(),
-    rival: |client, path| client.exclusive(path).unwrap(),
+    lock: |client, path| client.single_node(path).unwrap(),
+    rival: |client, path| client.single_node(path).unwrap(),
     enters: (Kind::Multi, ""),
     waits: |path| Trigger::reply(Kind::GetChildren).path(path),
     has_queued: |operator, path, _| drop(operator.wait_for_children(path, 2, SOON)),

@@ -1,42 +1,42 @@
-//! Contenders of other libraries, our contenders in their dialects, and nodes with restricted access.
+//! Contenders of other libraries, our contenders in their naming schemes, and nodes with restricted access.
 
 use ground::shared;
 use ground::wire::{Admin, Mode};
-use zklock::{Client, Dialect, Lock, LockSpec, Role};
+use zklock::{Client, Naming, Lock, LockSpec, Role};
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
-pub(crate) fn in_dialect(client: &Client, path: &str, dialect: &Dialect, role: Role) -> Lock {
+pub(crate) fn in_naming(client: &Client, path: &str, naming: &Naming, role: Role) -> Lock {
     let spec = match role {
         Role::Read => LockSpec::read_lock(path),
         Role::Write => LockSpec::write_lock(path),
         _ => LockSpec::mutex(path),
     };
-    client.lock(&spec.unwrap().dialect(dialect.clone())).unwrap()
+    client.lock(&spec.unwrap().naming(naming.clone())).unwrap()
 }
 
-/// All dialects of a mutex, a reader and a writer.
-pub(crate) const SPOKEN: [(Dialect, Role); 7] = [
-    (Dialect::Curator, Role::Exclusive),
-    (Dialect::Curator, Role::Read),
-    (Dialect::Curator, Role::Write),
-    (Dialect::Kazoo, Role::Exclusive),
-    (Dialect::Kazoo, Role::Read),
-    (Dialect::Kazoo, Role::Write),
-    (Dialect::WriteLock, Role::Exclusive),
+/// All naming schemes of a mutex, a reader and a writer.
+pub(crate) const SPOKEN: [(Naming, Role); 7] = [
+    (Naming::Curator, Role::Exclusive),
+    (Naming::Curator, Role::Read),
+    (Naming::Curator, Role::Write),
+    (Naming::Kazoo, Role::Exclusive),
+    (Naming::Kazoo, Role::Read),
+    (Naming::Kazoo, Role::Write),
+    (Naming::WriteLock, Role::Exclusive),
 ];
 
-pub(crate) const FOREIGN: [(&str, Dialect, Role); 9] = [
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-", Dialect::Curator, Role::Exclusive),
+pub(crate) const FOREIGN: [(&str, Naming, Role); 9] = [
+    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-", Naming::Curator, Role::Exclusive),
     // go-zookeeper's.
-    ("_c_0123456789abcdef0123456789abcdef-lock-", Dialect::Curator, Role::Exclusive),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__READ__", Dialect::Curator, Role::Read),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__", Dialect::Curator, Role::Write),
-    ("0123456789abcdef0123456789abcdef__lock__", Dialect::Kazoo, Role::Exclusive),
-    ("0123456789abcdef0123456789abcdef__rlock__", Dialect::Kazoo, Role::Read),
-    ("x-72057594037927936-", Dialect::WriteLock, Role::Exclusive),
+    ("_c_0123456789abcdef0123456789abcdef-lock-", Naming::Curator, Role::Exclusive),
+    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__READ__", Naming::Curator, Role::Read),
+    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__", Naming::Curator, Role::Write),
+    ("0123456789abcdef0123456789abcdef__lock__", Naming::Kazoo, Role::Exclusive),
+    ("0123456789abcdef0123456789abcdef__rlock__", Naming::Kazoo, Role::Read),
+    ("x-72057594037927936-", Naming::WriteLock, Role::Exclusive),
     // Of a server with the number 128 or above.
-    ("x--9151314442816847872-", Dialect::WriteLock, Role::Exclusive),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-latch-", Dialect::Curator, Role::Exclusive),
+    ("x--9151314442816847872-", Naming::WriteLock, Role::Exclusive),
+    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-latch-", Naming::Curator, Role::Exclusive),
 ];
 
 pub(crate) fn put(operator: &Admin, path: &str, prefix: &str) -> String {

@@ -1,7 +1,7 @@
 //! Promise 6: a holder of either side learns of its loss within one heartbeat, and no other hold is lost.
 
 use crate::support::kinds::{READER, WRITER};
-use crate::support::loss::{Blow, told_of, told_within};
+use crate::support::loss::{Blow, told_of, loss_timeout};
 use crate::support::queue::reentrant_write;
 use crate::support::{SOON, client, confirmed, operator, soon};
 use ground::until;
@@ -24,7 +24,7 @@ async fn a_writer_is_told_within_a_heartbeat_whatever_the_cause() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_within_its_writer_is_told_within_a_heartbeat_whatever_the_cause() {
     for blow in Blow::ALL {
-        told_within(&READER, Some(reentrant_write), blow).await;
+        loss_timeout(&READER, Some(reentrant_write), blow).await;
     }
 }
 

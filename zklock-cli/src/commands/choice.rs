@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use tokio::time::sleep;
-use zklock::{Client, Dialect, Error, ErrorKind, Hold, Lock, LockSpec, Owner, Wait};
+use zklock::{Client, Error, ErrorKind, Hold, Lock, LockSpec, Naming, Owner, Wait};
 
 use crate::commands::variables::Variables;
 use crate::connect::{Connection, not_connected};
@@ -38,15 +38,15 @@ pub(crate) struct Choice {
     #[arg(long, value_name = "PATH", group = "lock")]
     election: Option<String>,
 
-    /// Hold the exclusive lock at this path: one node and no queue, for jobs that try once
+    /// Hold the single-node lock at this path: one node and no queue, for jobs that try once
     #[arg(long, value_name = "PATH", group = "lock")]
-    exclusive: Option<String>,
+    single_node: Option<String>,
 
     /// Share the queue of another library, kazoo or writelock, or of a home-made lock: for one whose nodes are called
     /// report_lock_0000000001, the pattern is '{name}_lock_{sequence}'. {any} stands for what each contender chooses, and
     /// {R|W} for the letters of readers and writers
-    #[arg(long, value_name = "DIALECT")]
-    pub(crate) dialect: Option<Dialect>,
+    #[arg(long, value_name = "NAMING")]
+    pub(crate) naming: Option<Naming>,
 
     /// Wait for the lock for no longer than this
     #[arg(long, short, value_name = "DURATION", value_parser = duration::parse)]
@@ -78,10 +78,10 @@ impl Choice {
     pub(crate) async fn connect(
         &self,
         connection: &Connection,
-        figures: Option<&str>,
+        metrics_name: Option<&str>,
     ) -> Result<(Client, Lock), Failure> {
         let spec = self.spec()?;
-        let spec = figures.into_iter().fold(spec, LockSpec::figures);
+        let spec = metrics_name.into_iter().fold(spec, LockSpec::metrics_name);
         spec.check()?;
         let mut options = connection.options()?;
         if let Some(timeout) = self.timeout.filter(|timeout| !timeout.is_zero()) {
@@ -105,7 +105,7 @@ impl Choice {
             Self { read: Some(path), .. } => LockSpec::read_lock(path),
             Self { write: Some(path), .. } => LockSpec::write_lock(path),
             Self { election: Some(path), .. } => LockSpec::election(path),
-            Self { exclusive: Some(path), .. } => LockSpec::exclusive(path),
+            Self { single_node: Some(path), .. } => LockSpec::single_node(path),
             Self { semaphore: Some(text), .. } => {
                 let parsed =
                     text.rsplit_once(':').and_then(|(path, limit)| Some((path, limit.parse().ok()?)));
@@ -119,7 +119,7 @@ impl Choice {
             _ => return Err(Failure::usage("no lock is named: give one, such as --mutex PATH")),
         };
         let spec = spec?;
-        Ok(self.dialect.clone().into_iter().fold(spec, LockSpec::dialect))
+        Ok(self.naming.clone().into_iter().fold(spec, LockSpec::naming))
     }
 
     /// Acquires the lock. If that takes a while, a guardian watches: if we are killed while we wait, the contenders behind

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde::Serialize;
-use zklock::{Client, Dialect, Lock, LockSpec, QueuedContender, Role};
+use zklock::{Client, Lock, LockSpec, Naming, QueuedContender, Role};
 
 use crate::duration;
 use crate::failure::Failure;
@@ -21,18 +21,18 @@ pub(crate) struct Subject {
 
     /// How the contenders of a home-made lock are named, as for `zklock run`
     #[arg(long, value_name = "PATTERN")]
-    dialect: Option<Dialect>,
+    naming: Option<Naming>,
 }
 
 impl Subject {
     /// Finds the locks at the path that anybody holds or waits for. With a pattern, it is the home-made one.
     pub(crate) async fn find(&self, client: &Client) -> Result<Vec<Found>, Failure> {
         let path = &self.path;
-        match &self.dialect {
-            Some(dialect @ Dialect::Pattern(pattern)) => {
+        match &self.naming {
+            Some(naming @ Naming::Pattern(pattern)) => {
                 let spec =
                     if pattern.has_sides() { LockSpec::read_lock(path) } else { LockSpec::mutex(path) };
-                let found = found(client, Way::Queue, &spec?.dialect(dialect.clone())).await?;
+                let found = found(client, Way::Queue, &spec?.naming(naming.clone())).await?;
                 Ok(found.into_iter().collect())
             }
             // The others are all recognised.
@@ -65,7 +65,7 @@ pub(crate) enum Way {
     /// A mutex, a read/write lock or an election.
     Queue,
     Semaphore,
-    Exclusive,
+    SingleNode,
 }
 
 /// Finds the locks at a path that anybody holds or waits for. There is at most one, unless programs disagree on its kind.
@@ -73,7 +73,7 @@ pub(crate) async fn at(client: &Client, path: &str) -> Result<Vec<Found>, Failur
     let ways = [
         (Way::Queue, LockSpec::mutex(path)?),
         (Way::Semaphore, LockSpec::semaphore(path, NO_LIMIT)?),
-        (Way::Exclusive, LockSpec::exclusive(path)?),
+        (Way::SingleNode, LockSpec::single_node(path)?),
     ];
     let mut locks = Vec::new();
     for (way, spec) in ways {
@@ -102,7 +102,7 @@ pub(crate) struct Entry {
     pub(crate) lock: Way,
     pub(crate) kind: &'static str,
     pub(crate) role: String,
-    pub(crate) dialect: String,
+    pub(crate) naming: String,
     /// When its node was created, on the servers' clock, in seconds since 1970.
     pub(crate) since: f64,
 }
@@ -120,7 +120,7 @@ impl Entry {
             lock: way,
             kind: kind(way, contender),
             role: contender.role.to_string(),
-            dialect: contender.dialect.to_string(),
+            naming: contender.naming.to_string(),
             since: since.as_secs_f64(),
         }
     }
@@ -138,7 +138,7 @@ impl Entry {
 
     /// Returns the headings of the columns of [`row`](Self::row).
     pub(crate) fn heads(is_long: bool) -> Vec<String> {
-        let heads = ["", "IDENTITY", "AGE", "KIND", "SESSION", "TOKEN", "DIALECT", "NAME"].map(str::to_owned);
+        let heads = ["", "IDENTITY", "AGE", "KIND", "SESSION", "TOKEN", "NAMING", "NAME"].map(str::to_owned);
         heads[..columns_of(is_long)].to_vec()
     }
 
@@ -150,7 +150,7 @@ impl Entry {
             self.kind.to_owned(),
             self.session.clone(),
             self.token.to_string(),
-            self.dialect.clone(),
+            self.naming.clone(),
             harmless(&self.name),
         ];
         cells[..columns_of(is_long)].to_vec()
@@ -177,12 +177,12 @@ fn columns_of(is_long: bool) -> usize {
 fn kind(way: Way, contender: &QueuedContender) -> &'static str {
     match (way, contender.role) {
         (Way::Semaphore, _) => "semaphore",
-        (Way::Exclusive, _) => "exclusive",
+        (Way::SingleNode, _) => "single-node",
         (Way::Queue, Role::Read) => "read",
         (Way::Queue, Role::Write) => "write",
         // A mutex and the lead of an election differ only in names. kazoo names a writer like its mutex.
         (Way::Queue, Role::Exclusive)
-            if contender.dialect == Dialect::Curator && contender.name.contains("-latch-") =>
+            if contender.naming == Naming::Curator && contender.name.contains("-latch-") =>
         {
             "election"
         }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde::Serialize;
-use zklock::{Client, Error, ErrorKind, OnceSpec, Record, RunOutcome};
+use zklock::{Client, Error, ErrorKind, JobSpec, Record, RunOutcome};
 
 use crate::commands::contenders;
 use crate::commands::run::period;
@@ -137,7 +137,7 @@ pub(super) async fn below(client: &Client, path: &str) -> Result<Vec<Job>, Failu
         let children = client.children(&path).await?;
         if zklock::check_lock_path(&path).is_ok() && children.iter().any(|child| child == RECORD) {
             // Periods are those of the record.
-            let job = client.once(&OnceSpec::new(&path, Duration::from_secs(1))?)?;
+            let job = client.job(&JobSpec::new(&path, Duration::from_secs(1))?)?;
             let last = match job.last().await {
                 // The others can still be listed.
                 Err(error) if error.kind() == ErrorKind::Refused => Some(Err(error)),

@@ -15,14 +15,14 @@ use crate::output::{columns, harmless, print, print_json};
 
 /// Show who holds a lock, and who waits, in order
 ///
-/// It finds mutexes, read/write locks, elections, semaphores and exclusive locks, of zklock, Curator, kazoo and ZooKeeper's
-/// WriteLock, and with --dialect those of programs with a lock of their own making. The age is counted on the servers' clock.
+/// It finds mutexes, read/write locks, elections, semaphores and single-node locks, of zklock, Curator, kazoo and ZooKeeper's
+/// WriteLock, and with --naming those of programs with a lock of their own making. The age is counted on the servers' clock.
 #[derive(Args, Debug)]
 pub(crate) struct Ls {
     #[command(flatten)]
     subject: Subject,
 
-    /// Also show the dialect of each contender, and the name of its node
+    /// Also show the naming scheme of each contender, and the name of its node
     #[arg(short, long, conflicts_with = "json")]
     long: bool,
 
@@ -136,7 +136,7 @@ mod tests {
             lock: Way::Queue,
             kind: "mutex",
             role: text(),
-            dialect: text(),
+            naming: text(),
             since: 0.0,
         }
     }

@@ -34,7 +34,7 @@ fn every_kind_of_lock_can_be_held() {
         ("--write", ""),
         ("--semaphore", ":3"),
         ("--election", ""),
-        ("--exclusive", ""),
+        ("--single-node", ""),
     ] {
         let (path, operator) = (path(), operator());
         let lock = path.clone() + place;
@@ -142,8 +142,8 @@ fn where_no_server_answers_nobody_knows_who_has_the_lock() {
 fn mistakes_are_named() {
     let cases: [(&[&str], &str); 7] = [
         (
-            &["--told-within", "3s", "run", "--mutex", "/a", "--", "true"],
-            "--told-within 3.0s: choose 2.0s at most",
+            &["--loss-timeout", "3s", "run", "--mutex", "/a", "--", "true"],
+            "--loss-timeout 3.0s: choose 2.0s at most",
         ),
         (&["run", "--", "true"], "required arguments were not provided"),
         (&["run", "--mutex", "/a"], "required arguments were not provided"),

@@ -91,7 +91,7 @@ fn a_request_asks_and_takes_nothing() {
 /// If it does not let go, the operator needs its name to take the lock away.
 #[test]
 fn a_holder_that_was_asked_keeps_its_name() {
-    for kind in ["--mutex", "--read", "--election", "--exclusive", "--semaphore"] {
+    for kind in ["--mutex", "--read", "--election", "--single-node", "--semaphore"] {
         let path = path();
         let lock = if kind == "--semaphore" { format!("{path}:1") } else { path.clone() };
         let holder = contender("db7/1", kind, &lock);

@@ -33,7 +33,7 @@ fn ls_shows_the_holder_and_the_waiters_in_order() {
     operator.wait_for_children(&path, 3, SOON);
     assert_eq!(
         ls(&path),
-        "IDENTITY AGE KIND SESSION TOKEN DIALECT NAME\n\
+        "IDENTITY AGE KIND SESSION TOKEN NAMING NAME\n\
          holds db7/1 TIME read SESSION NUMBER curator NAME\n\
          waits db8/2 TIME write SESSION NUMBER curator NAME\n\
          waits db9/3 TIME read SESSION NUMBER curator NAME"
@@ -45,7 +45,7 @@ fn ls_shows_the_holder_and_the_waiters_in_order() {
 }
 
 #[test]
-fn ls_finds_semaphores_and_exclusive_locks() {
+fn ls_finds_semaphores_and_single_node_locks() {
     let (semaphore, exclusive) = (path(), path());
     let holders = ["a", "b"].map(|name| contender(name, "--semaphore", &format!("{semaphore}:2")));
     holders.iter().for_each(|holder| drop(holder.line()));
@@ -59,15 +59,15 @@ fn ls_finds_semaphores_and_exclusive_locks() {
             "holds b TIME semaphore SESSION NUMBER curator NAME"
         ]
     );
-    let holder = contender("c", "--exclusive", &exclusive);
+    let holder = contender("c", "--single-node", &exclusive);
     holder.line();
     assert_eq!(ls(&exclusive).lines().nth(1), Some("holds c TIME exclusive SESSION NUMBER curator lock"));
     drop((holders, holder));
 }
 
 #[test]
-fn ls_tells_mutexes_and_elections_from_exclusive_locks() {
-    for (kind, name) in [("--mutex", "mutex"), ("--election", "election"), ("--exclusive", "exclusive")] {
+fn ls_tells_mutexes_and_elections_from_single_node_locks() {
+    for (kind, name) in [("--mutex", "mutex"), ("--election", "election"), ("--single-node", "exclusive")] {
         let path = path();
         let holder = contender("db7/1", kind, &path);
         holder.line();
@@ -87,14 +87,14 @@ fn with_a_pattern_commands_hold_show_and_break_a_home_made_lock() {
         [("--mutex", "{name}_lock_{sequence}", above), ("--read", "{any}-{R|W}-{sequence}", &*path)]
     {
         let mut command = zklock_there();
-        command.args(["run", "--try", kind, &path, "--dialect", pattern, "sh", "-c", "echo held; read _"]);
+        command.args(["run", "--try", kind, &path, "--naming", pattern, "sh", "-c", "echo held; read _"]);
         let holder = Process::start(&mut command);
         assert_eq!(holder.line(), "held\n", "{pattern}");
         let [node] = &operator.children_or_empty(parent)[..] else { panic!("{pattern}: it has one node") };
-        let here = ["--dialect", pattern, &path];
+        let here = ["--naming", pattern, &path];
         let found = output(zklock_there().args(["ls", "--json"]).args(here)).out;
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
-        assert_eq!((&found[0]["name"], &found[0]["dialect"]), (&(**node).into(), &pattern.into()));
+        assert_eq!((&found[0]["name"], &found[0]["naming"]), (&(**node).into(), &pattern.into()));
         assert_eq!(found[0]["kind"], kind[2..]);
         for words in [&["request-release"][..], &["break", "--yes"]] {
             let ended = output(zklock_there().args(words).args(here));
@@ -103,10 +103,10 @@ fn with_a_pattern_commands_hold_show_and_break_a_home_made_lock() {
         assert_eq!(holder.output().code, Some(122));
     }
     for (words, problem) in [
-        (&["--mutex", &path, "--dialect", "{name}_lock_"][..], "has no {sequence}"),
-        (&["--mutex", &path, "--dialect", "klingon"], "use curator, kazoo, writelock, or a pattern"),
-        (&["--election", &path, "--dialect", "lock-{sequence}"], "an election has no dialect"),
-        (&["--every", "1d", "--mutex", &path, "--dialect", "lock-{sequence}"], "takes no --dialect"),
+        (&["--mutex", &path, "--naming", "{name}_lock_"][..], "has no {sequence}"),
+        (&["--mutex", &path, "--naming", "klingon"], "use curator, kazoo, writelock, or a pattern"),
+        (&["--election", &path, "--naming", "lock-{sequence}"], "an election has no naming scheme"),
+        (&["--every", "1d", "--mutex", &path, "--naming", "lock-{sequence}"], "takes no --naming"),
     ] {
         let ended = output(zklock_there().arg("run").args(words).arg("true"));
         assert_eq!(ended.code, Some(64), "{words:?}: {}", ended.errors);
@@ -124,7 +124,7 @@ fn ls_writes_json() {
     let entry = &found[0];
     assert_eq!((&entry["holds"], &entry["identity"]), (&true.into(), &"db7/1".into()));
     assert_eq!(
-        (&entry["lock"], &entry["role"], &entry["dialect"]),
+        (&entry["lock"], &entry["role"], &entry["naming"]),
         (&"queue".into(), &"exclusive".into(), &"curator".into())
     );
     let stat = operator().stat(entry["node"].as_str().unwrap()).expect("the node is there");

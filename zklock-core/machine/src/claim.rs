@@ -4,7 +4,7 @@
 //! has a claim for each, all made in one transaction. A semaphore also claims permits.
 
 use super::layout::Layout;
-use super::name::{Dialect, Form, Name, Role, Scheme, Uuid, marked, parse_in, prefix_in};
+use super::name::{Form, Name, Naming, Role, Scheme, Uuid, marked, parse_in, prefix_in};
 use std::sync::Arc;
 
 /// A place in one queue.
@@ -112,17 +112,17 @@ impl Claim {
         }
     }
 
-    /// Returns the scheme for this role in this dialect; `None` if it has none.
-    pub fn scheme(role: Role, dialect: &Dialect) -> Option<Scheme> {
-        match (dialect, role) {
-            (Dialect::Curator, Role::Exclusive) => Some(Scheme::Mutex),
-            (Dialect::Curator, Role::Read) => Some(Scheme::Read),
-            (Dialect::Curator, Role::Write) => Some(Scheme::Write),
-            (Dialect::Kazoo, Role::Exclusive | Role::Write) => Some(Scheme::KazooLock),
-            (Dialect::Kazoo, Role::Read) => Some(Scheme::KazooRead),
-            (Dialect::WriteLock, Role::Exclusive) => Some(Scheme::WriteLock),
-            (Dialect::WriteLock, Role::Read | Role::Write) => None,
-            (Dialect::Pattern(pattern), role) => match (pattern.has_sides(), role) {
+    /// Returns the scheme for this role in this naming scheme; `None` if it has none.
+    pub fn scheme(role: Role, naming: &Naming) -> Option<Scheme> {
+        match (naming, role) {
+            (Naming::Curator, Role::Exclusive) => Some(Scheme::Mutex),
+            (Naming::Curator, Role::Read) => Some(Scheme::Read),
+            (Naming::Curator, Role::Write) => Some(Scheme::Write),
+            (Naming::Kazoo, Role::Exclusive | Role::Write) => Some(Scheme::KazooLock),
+            (Naming::Kazoo, Role::Read) => Some(Scheme::KazooRead),
+            (Naming::WriteLock, Role::Exclusive) => Some(Scheme::WriteLock),
+            (Naming::WriteLock, Role::Read | Role::Write) => None,
+            (Naming::Pattern(pattern), role) => match (pattern.has_sides(), role) {
                 (true, Role::Exclusive) | (false, Role::Read | Role::Write) => None,
                 _ => Some(Scheme::Pattern(role)),
             },
@@ -134,15 +134,15 @@ impl Claim {
     ///
     /// ```
     /// use zklock_machine::claim::Claim;
-    /// use zklock_machine::name::{Dialect, Role};
+    /// use zklock_machine::name::{Naming, Role};
     ///
-    /// let dialect = Dialect::pattern("{name}_lock_{sequence}").unwrap();
-    /// let claim = Claim::at("/locks/report", Claim::scheme(Role::Exclusive, &dialect).unwrap(), &dialect).unwrap();
+    /// let naming = Naming::pattern("{name}_lock_{sequence}").unwrap();
+    /// let claim = Claim::at("/locks/report", Claim::scheme(Role::Exclusive, &naming).unwrap(), &naming).unwrap();
     /// assert_eq!(&*claim.directory, "/locks");
     /// assert!(claim.parse("report_lock_0000000001").is_some() && claim.parse("mail_lock_0000000001").is_none());
     /// ```
-    pub fn at(path: &str, scheme: Scheme, dialect: &Dialect) -> Result<Self, String> {
-        let Dialect::Pattern(pattern) = dialect else { return Ok(Self::new(path, scheme)) };
+    pub fn at(path: &str, scheme: Scheme, naming: &Naming) -> Result<Self, String> {
+        let Naming::Pattern(pattern) = naming else { return Ok(Self::new(path, scheme)) };
         let (directory, name) = match path.rsplit_once('/').filter(|_| pattern.has_name()) {
             None => (path, ""),
             Some(("", _)) => {
@@ -195,10 +195,10 @@ impl Claim {
         }
     }
 
-    /// Returns the dialect of a contender of this claim, by the scheme of its name.
-    pub fn dialect_of(&self, scheme: Scheme) -> Dialect {
-        let pattern = || self.layout.as_ref().map(|layout| layout.dialect());
-        scheme.dialect().or_else(pattern).unwrap_or_default()
+    /// Returns the naming scheme of a contender of this claim, by the scheme of its name.
+    pub fn naming_of(&self, scheme: Scheme) -> Naming {
+        let pattern = || self.layout.as_ref().map(|layout| layout.naming());
+        scheme.naming().or_else(pattern).unwrap_or_default()
     }
 
     /// Whether the lock has a queue, not just one node for all.
@@ -212,25 +212,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scheme_is_of_the_dialect_and_the_role_that_it_was_asked_for() {
-        let patterns = ["lock-{sequence}", "{R|W}-{sequence}"].map(|text| Dialect::pattern(text).unwrap());
-        let dialects = [Dialect::ALL, &patterns].concat();
-        for (dialect, &role) in
-            dialects.iter().flat_map(|dialect| Role::ALL.iter().map(move |role| (dialect, role)))
+    fn a_scheme_is_of_the_naming_and_the_role_that_it_was_asked_for() {
+        let patterns = ["lock-{sequence}", "{R|W}-{sequence}"].map(|text| Naming::pattern(text).unwrap());
+        let namings = [Naming::ALL, &patterns].concat();
+        for (naming, &role) in
+            namings.iter().flat_map(|naming| Role::ALL.iter().map(move |role| (naming, role)))
         {
-            let scheme = Claim::scheme(role, dialect);
+            let scheme = Claim::scheme(role, naming);
             let Some(scheme) = scheme else {
-                let has_sides = *dialect == patterns[1];
-                assert!(
-                    has_sides || [&Dialect::WriteLock, &patterns[0]].contains(&dialect),
-                    "{dialect} {role}"
-                );
-                assert_eq!(role == Role::Exclusive, has_sides, "{dialect} {role}");
+                let has_sides = *naming == patterns[1];
+                assert!(has_sides || [&Naming::WriteLock, &patterns[0]].contains(&naming), "{naming} {role}");
+                assert_eq!(role == Role::Exclusive, has_sides, "{naming} {role}");
                 continue;
             };
-            assert!(scheme.dialect().is_none_or(|of| of == *dialect));
+            assert!(scheme.naming().is_none_or(|of| of == *naming));
             // kazoo's writers have the same names as its locks.
-            let is_writer_of_kazoos = (dialect, role) == (&Dialect::Kazoo, Role::Write);
+            let is_writer_of_kazoos = (naming, role) == (&Naming::Kazoo, Role::Write);
             assert_eq!(scheme.role(), if is_writer_of_kazoos { Role::Exclusive } else { role });
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! A lease that lapses does not end its holds at once. A process that was asleep may find its session alive, and two
 //! checks of a hold's own nodes restore it. But the holder must learn of a loss within a heartbeat, or whatever
-//! time its client has [chosen](Keeper::told_within), so a hold may go without a lease only for that long before it is lost.
+//! time its client has [chosen](Keeper::loss_timeout), so a hold may go without a lease only for that long before it is lost.
 //!
 //! # Many holds
 //!
@@ -42,7 +42,7 @@
 //! # Rare beats
 //!
 //! A beat is a write, and thousands of clients with holds make thousands of writes a second. A client may be content to
-//! [learn later](Keeper::told_within) of a loss that no watch reports. Then beats are further apart, up to 5/18 of T. That is
+//! [learn later](Keeper::loss_timeout) of a loss that no watch reports. Then beats are further apart, up to 5/18 of T. That is
 //! about as far as can be: the lease that an answer gives runs for T from a write that had been answered T/4 before the beat
 //! before was sent. With beats a little more than T/4 apart, that is the beat before the last one. So the lease runs for
 //! 0.42 T from the sending of each beat, and 0.14 T of it are left when the next one is sent.
@@ -109,8 +109,8 @@ const BEATS_AT_MOST: usize = 6;
 pub struct Keeper {
     lease: Lease,
     has_heartbeat: bool,
-    /// What was asked for: see [`told_within`](Self::told_within).
-    told_within: Duration,
+    /// What was asked for: see [`loss_timeout`](Self::loss_timeout).
+    loss_timeout: Duration,
     holds: BTreeMap<HoldId, Record>,
     nodes: BTreeMap<Arc<str>, HoldId>,
     /// The holds that are named in checks, by when they were proven.
@@ -157,7 +157,7 @@ impl Keeper {
             lapses: Lapses::new(&lease, now),
             lease,
             has_heartbeat: true,
-            told_within: Duration::ZERO,
+            loss_timeout: Duration::ZERO,
             holds: BTreeMap::new(),
             nodes: BTreeMap::new(),
             named: BTreeSet::new(),
@@ -188,8 +188,8 @@ impl Keeper {
     /// that most losses are known at once.
     #[must_use]
     pub fn telling_within(mut self, time: Duration) -> Self {
-        self.told_within = time;
-        if self.told_within() > self.lease.heartbeat() {
+        self.loss_timeout = time;
+        if self.loss_timeout() > self.lease.heartbeat() {
             self.watching.named_at_most = 0;
         }
         self
@@ -211,9 +211,9 @@ impl Keeper {
 
     /// Returns how soon a holder learns of a loss that nothing but a beat shows. The session timeout may become shorter, and
     /// then this does, too.
-    pub fn told_within(&self) -> Duration {
+    pub fn loss_timeout(&self) -> Duration {
         let timeout = self.lease.timeout();
-        self.told_within.clamp(times::HEARTBEAT.of(timeout), times::RAREST.of(timeout))
+        self.loss_timeout.clamp(times::HEARTBEAT.of(timeout), times::RAREST.of(timeout))
     }
 
     /// Returns the lease of the session.
@@ -238,9 +238,9 @@ impl Keeper {
     }
 
     /// Whether twice the time has passed without a proof of the hold in which its holder should [learn of a
-    /// loss](Self::told_within). Without heartbeats it is never late.
+    /// loss](Self::loss_timeout). Without heartbeats it is never late.
     pub fn is_late(&self, hold: HoldId, now: Moment) -> bool {
-        let late = self.told_within() * 2;
+        let late = self.loss_timeout() * 2;
         let is_late =
             self.holds.get(&hold).is_none_or(|record| now.since(self.watching.proven(record)) > late);
         is_late && self.has_heartbeat
@@ -351,8 +351,8 @@ impl Keeper {
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
         // First, because a hold that has its lease again is not lost.
         self.lapses.look(&self.lease, &mut self.holds, now);
-        let (ends, told_within) = (self.has_heartbeat, self.told_within());
-        let is_due = |(lapsed, _): &(Moment, HoldId)| ends && now >= *lapsed + told_within;
+        let (ends, loss_timeout) = (self.has_heartbeat, self.loss_timeout());
+        let is_due = |(lapsed, _): &(Moment, HoldId)| ends && now >= *lapsed + loss_timeout;
         while let Some((_, hold)) = self.lapses.first().filter(is_due) {
             self.lose(hold, LossReason::LeaseLapsed);
         }
@@ -375,7 +375,7 @@ impl Keeper {
     pub fn poll_timeout(&self, now: Moment, is_connected: bool) -> Option<Moment> {
         let Some(due) = self.due(now) else { return self.watch_due(is_connected) };
         let loss =
-            || self.lapses.first().map_or(self.lease.until(), |(lapsed, _)| lapsed + self.told_within());
+            || self.lapses.first().map_or(self.lease.until(), |(lapsed, _)| lapsed + self.loss_timeout());
         let loss = (!self.holds.is_empty()).then(loss);
         let beat = self.may_beat(is_connected).then_some(due);
         [loss, beat, self.watch_due(is_connected)].into_iter().flatten().min()
@@ -422,7 +422,7 @@ impl Keeper {
             _ => times::BEAT.of(timeout),
         };
         // Holders must learn of a loss in time, and timers are late.
-        let usual = rarest.min(times::SOONER.of(self.told_within()));
+        let usual = rarest.min(times::SOONER.of(self.loss_timeout()));
         // While the lease is short, the beat comes sooner still.
         let reserve = if usual > seldom { times::RESERVE_IF_RARE } else { times::RESERVE };
         let soon = self.lease.until().before(reserve.of(timeout)).since(sent);
@@ -455,7 +455,7 @@ impl Keeper {
     fn most_urgent(&self, now: Moment) -> Vec<HoldId> {
         let few = self.watching.named_at_most.max(1);
         // Many new holds are watched one flight after the other. Those that wait too long for that are named.
-        let is_late = |(proven, _): &(Moment, HoldId)| now.since(*proven) > self.told_within();
+        let is_late = |(proven, _): &(Moment, HoldId)| now.since(*proven) > self.loss_timeout();
         let are_watched_in_time = !self.named.first().is_some_and(is_late);
         let is_to_be_watched = self.is_crowded() && self.lapses.is_empty() && are_watched_in_time;
         let at_most = if is_to_be_watched { few } else { usize::MAX };

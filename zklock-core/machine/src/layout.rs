@@ -4,7 +4,7 @@
 //! by which a child could be read in two ways is refused when the layout is made, because two contenders that do not agree on
 //! who is whose rival would both hold.
 
-use crate::name::{Chosen, Dialect, Form, Name, Role, Scheme, Uuid, with_number};
+use crate::name::{Chosen, Form, Name, Naming, Role, Scheme, Uuid, with_number};
 use crate::pattern::{Part, Pattern};
 use std::fmt;
 use std::str::FromStr;
@@ -13,11 +13,11 @@ use std::str::FromStr;
 ///
 /// ```
 /// use zklock_machine::layout::Layout;
-/// use zklock_machine::name::Dialect;
+/// use zklock_machine::name::Naming;
 ///
-/// let Dialect::Pattern(pattern) = Dialect::pattern("{name}_lock_{sequence}").unwrap() else { panic!() };
+/// let Naming::Pattern(pattern) = Naming::pattern("{name}_lock_{sequence}").unwrap() else { panic!() };
 /// let layout = Layout::new(&pattern, "report").unwrap();
-/// assert_eq!(layout.dialect().to_string(), "{name}_lock_{sequence}");
+/// assert_eq!(layout.naming().to_string(), "{name}_lock_{sequence}");
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
@@ -26,13 +26,13 @@ pub struct Layout {
     pub(crate) forms: Vec<Form>,
 }
 
-/// Why a text is no dialect. The message says what is wrong with it.
+/// Why a text is no naming scheme. The message says what is wrong with it.
 ///
 /// # Examples
 ///
 /// ```
-/// # use zklock_machine::name::Dialect;
-/// let error = Dialect::pattern("{name}_lock_").unwrap_err();
+/// # use zklock_machine::name::Naming;
+/// let error = Naming::pattern("{name}_lock_").unwrap_err();
 /// assert!(error.to_string().contains("no {sequence}"), "{error}");
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,8 +46,8 @@ impl fmt::Display for InvalidPattern {
 
 impl std::error::Error for InvalidPattern {}
 
-impl Dialect {
-    /// Makes the dialect of a home-made lock from a pattern, so that contenders with such names and ours share one queue. All
+impl Naming {
+    /// Makes the naming scheme of a home-made lock from a pattern, so that contenders with such names and ours share one queue. All
     /// that its contenders do must be what ZooKeeper's recipe for locks says: each creates an ephemeral sequential node, and the
     /// lowest number holds.
     ///
@@ -62,19 +62,19 @@ impl Dialect {
     ///
     /// # Errors
     ///
-    /// If the text is not a pattern, if a name could be read in two ways with it, or if another dialect has such names. In
+    /// If the text is not a pattern, if a name could be read in two ways with it, or if another naming scheme has such names. In
     /// functions that return zklock's own error, `?` turns this into one of the kind `InvalidInput`.
     ///
     /// # Examples
     ///
     /// ```
-    /// # use zklock_machine::name::Dialect;
+    /// # use zklock_machine::name::Naming;
     /// // Contenders such as `report_lock_0000000001` and `mail_lock_0000000002` under one node.
-    /// assert!(Dialect::pattern("{name}_lock_{sequence}").is_ok());
+    /// assert!(Naming::pattern("{name}_lock_{sequence}").is_ok());
     /// // Readers such as `db7-R-0000000001`, writers such as `db7-W-0000000002`.
-    /// assert!(Dialect::pattern("{any}-{R|W}-{sequence}").is_ok());
-    /// let error = Dialect::pattern("{any}__lock__{sequence}").unwrap_err();
-    /// assert!(error.to_string().contains("as the dialect kazoo does"), "{error}");
+    /// assert!(Naming::pattern("{any}-{R|W}-{sequence}").is_ok());
+    /// let error = Naming::pattern("{any}__lock__{sequence}").unwrap_err();
+    /// assert!(error.to_string().contains("as the naming scheme kazoo does"), "{error}");
     /// ```
     pub fn pattern(text: &str) -> Result<Self, InvalidPattern> {
         let pattern = Pattern::parse(text);
@@ -85,17 +85,17 @@ impl Dialect {
     }
 }
 
-/// Reads a dialect by its name, `curator`, `kazoo` or `writelock`, or as a [pattern](Dialect::pattern).
-impl FromStr for Dialect {
+/// Reads a naming scheme by its name, `curator`, `kazoo` or `writelock`, or as a [pattern](Naming::pattern).
+impl FromStr for Naming {
     type Err = InvalidPattern;
 
     fn from_str(text: &str) -> Result<Self, InvalidPattern> {
-        let known = || Self::ALL.iter().find(|dialect| dialect.to_string() == text);
+        let known = || Self::ALL.iter().find(|naming| naming.to_string() == text);
         match known() {
-            Some(dialect) => Ok(dialect.clone()),
+            Some(naming) => Ok(naming.clone()),
             None if text.contains('{') => Self::pattern(text),
             None => Err(InvalidPattern(format!(
-                "there is no dialect {:?}: use curator, kazoo, writelock, or a pattern such as \"{{name}}_lock_{{sequence}}\"",
+                "there is no naming scheme {:?}: use curator, kazoo, writelock, or a pattern such as \"{{name}}_lock_{{sequence}}\"",
                 shortened(text)
             ))),
         }
@@ -117,9 +117,9 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Returns the dialect of its pattern.
-    pub fn dialect(&self) -> Dialect {
-        Dialect::Pattern(self.pattern.clone())
+    /// Returns the naming scheme of its pattern.
+    pub fn naming(&self) -> Naming {
+        Naming::Pattern(self.pattern.clone())
     }
 
     /// Whether the names have room for a mark.
@@ -142,9 +142,9 @@ impl Layout {
             ["0000000001", "1234567890"].map(|number| format!("{}{number}", form.prefix(mark, 0)))
         }) {
             if let Some(other) = Name::parse(&own).or_else(|| Name::parse_lease(&own)) {
-                let dialect = other.scheme.dialect().unwrap_or_default();
+                let naming = other.scheme.naming().unwrap_or_default();
                 return Err(format!(
-                    "makes names such as {own}, as the dialect {dialect} does: use that one instead"
+                    "makes names such as {own}, as the naming scheme {naming} does: use that one instead"
                 ));
             }
             let mut names = Vec::new();
@@ -220,13 +220,13 @@ mod tests {
     use crate::name::{Sequence, parse_in, prefix_in};
 
     fn layout(text: &str, name: &str) -> Layout {
-        let Dialect::Pattern(pattern) = Dialect::pattern(text).unwrap() else { panic!("{text}") };
+        let Naming::Pattern(pattern) = Naming::pattern(text).unwrap() else { panic!("{text}") };
         Layout::new(&pattern, name).unwrap()
     }
 
     fn problem(text: &str, name: &str) -> String {
-        match Dialect::pattern(text) {
-            Ok(Dialect::Pattern(pattern)) => Layout::new(&pattern, name).unwrap_err(),
+        match Naming::pattern(text) {
+            Ok(Naming::Pattern(pattern)) => Layout::new(&pattern, name).unwrap_err(),
             refused => refused.unwrap_err().to_string(),
         }
     }
@@ -261,7 +261,7 @@ mod tests {
                     let node = format!("{prefix}{}", Sequence::new(number));
                     let name = parse_in(&layout.forms, &node).unwrap();
                     assert_eq!((name.scheme.role(), name.sequence), (role, Sequence::new(number)), "{node}");
-                    assert_eq!((name.scheme.dialect(), layout.dialect().to_string().as_str()), (None, text));
+                    assert_eq!((name.scheme.naming(), layout.naming().to_string().as_str()), (None, text));
                     let has_mark = prefix == ours && layout.has_mark();
                     assert!(!has_mark || name.uuid() == Some(mark), "{node}");
                 }
@@ -283,8 +283,8 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_with_the_names_of_a_known_dialect_is_refused() {
-        for (text, dialect) in [
+    fn a_pattern_with_the_names_of_a_known_naming_is_refused() {
+        for (text, naming) in [
             ("_c_{any}-lock-{sequence}", "curator"),
             ("_c_{any}-{__READ__|__WRIT__}{sequence}", "curator"),
             ("_c_{any}-latch-{sequence}", "curator"),
@@ -294,11 +294,11 @@ mod tests {
             ("x-{any}-{sequence}", "writelock"),
         ] {
             let problem = problem(text, "a");
-            assert!(problem.contains(&format!("as the dialect {dialect} does")), "{text}: {problem}");
+            assert!(problem.contains(&format!("as the naming scheme {naming} does")), "{text}: {problem}");
         }
         // With such a name alone.
         let problem = problem("{name}-{sequence}", "x-5");
-        assert!(problem.contains("as the dialect writelock does"), "{problem}");
+        assert!(problem.contains("as the naming writelock does"), "{problem}");
     }
 
     #[test]
@@ -337,15 +337,15 @@ mod tests {
     }
 
     #[test]
-    fn a_dialect_is_read_by_its_name_or_as_a_pattern() {
+    fn a_naming_is_read_by_its_name_or_as_a_pattern() {
         for text in ["curator", "kazoo", "writelock", "lock-{sequence}"] {
-            assert_eq!(text.parse::<Dialect>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<Naming>().unwrap().to_string(), text);
         }
-        let error = "Kazoo".parse::<Dialect>().unwrap_err().to_string();
+        let error = "Kazoo".parse::<Naming>().unwrap_err().to_string();
         assert!(
-            error.contains("no dialect \"Kazoo\": use curator, kazoo, writelock, or a pattern"),
+            error.contains("no naming scheme \"Kazoo\": use curator, kazoo, writelock, or a pattern"),
             "{error}"
         );
-        assert!("{name}".parse::<Dialect>().unwrap_err().to_string().contains("no {sequence}"));
+        assert!("{name}".parse::<Naming>().unwrap_err().to_string().contains("no {sequence}"));
     }
 }

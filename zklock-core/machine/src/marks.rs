@@ -168,7 +168,7 @@ impl Marks {
 mod tests {
     use super::*;
     use crate::layout::Layout;
-    use crate::name::{Dialect, Role, SINGLE_NAME, Scheme, companion, prefix_in};
+    use crate::name::{Naming, Role, SINGLE_NAME, Scheme, companion, prefix_in};
 
     const SCHEMES: [Scheme; 7] = [
         Scheme::Mutex,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn in_every_dialect_a_node_of_no_attempt_is_recognised() {
+    fn in_every_naming_a_node_of_no_attempt_is_recognised() {
         let mut marks = Marks::new(u64::MAX);
         let (gone, live) = (marks.begin(), marks.begin());
         marks.end(gone);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_companion_of_an_exclusive_locks_node_is_recognised_as_well() {
+    fn the_companion_of_a_single_node_locks_node_is_recognised_as_well() {
         let mut marks = Marks::new(11);
         let (gone, live) = (marks.begin(), marks.begin());
         marks.end(gone);
@@ -228,7 +228,7 @@ mod tests {
             "lock-{any}{sequence}",
             "a.{any}.{name}{sequence}",
         ] {
-            let Ok(Dialect::Pattern(pattern)) = Dialect::pattern(text) else { panic!("{text}") };
+            let Ok(Naming::Pattern(pattern)) = Naming::pattern(text) else { panic!("{text}") };
             let layout = Layout::new(&pattern, "report").unwrap();
             let role = if pattern.has_sides() { Role::Write } else { Role::Exclusive };
             let children = [gone, live].map(|mark| {

@@ -1,6 +1,6 @@
-//! The names of contenders' nodes: the dialects, and the order of the sequence numbers.
+//! The names of contenders' nodes: the naming schemes, and the order of the sequence numbers.
 //!
-//! A lock shares its directory with contenders of other libraries, so every dialect is recognised. The order is that
+//! A lock shares its directory with contenders of other libraries, so every naming scheme is recognised. The order is that
 //! of the numbers that the server appended, never that of the strings: prefixes differ, and a number may be negative.
 
 use crate::pattern::Pattern;
@@ -9,13 +9,13 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of the one node of an exclusive lock.
+/// The name of the one node of a single-node lock.
 pub const SINGLE_NAME: &str = "lock";
 /// The names of companions. They end with a letter, because other libraries take a child that ends with a hyphen and a number
 /// for a contender.
 static COMPANION: Form = Form::new(Scheme::Single, "holder-", Chosen::Uuid, "-of-lock");
 
-/// Returns the name of the companion of an exclusive lock's node: a second node, which is created and deleted with it,
+/// Returns the name of the companion of a single-node lock's node: a second node, which is created and deleted with it,
 /// and whose name no other attempt has.
 ///
 /// ```
@@ -169,7 +169,7 @@ impl Uuid {
         Self::from_random(self.0.as_u128().wrapping_add(1))
     }
 
-    /// Returns the mark as a contender writes it into a name of a [pattern](Dialect::Pattern): without dashes, at which others
+    /// Returns the mark as a contender writes it into a name of a [pattern](Naming::Pattern): without dashes, at which others
     /// may split the name.
     pub(crate) fn without_dashes(self) -> String {
         self.0.simple().to_string()
@@ -218,32 +218,32 @@ impl fmt::Debug for Uuid {
 /// # Examples
 ///
 /// ```
-/// # use zklock_machine::name::Dialect;
-/// assert_eq!(Dialect::default().to_string(), "curator");
-/// assert_eq!(Dialect::pattern("lock-{sequence}")?.to_string(), "lock-{sequence}");
+/// # use zklock_machine::name::Naming;
+/// assert_eq!(Naming::default().to_string(), "curator");
+/// assert_eq!(Naming::pattern("lock-{sequence}")?.to_string(), "lock-{sequence}");
 /// # Ok::<(), zklock_machine::layout::InvalidPattern>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
-pub enum Dialect {
+pub enum Naming {
     /// `_c_<uuid>-lock-<sequence>`: Apache Curator, go-zookeeper and zklock itself.
     #[default]
     Curator,
-    /// `<hex>__lock__<sequence>`: kazoo, which by default sees no other dialect.
+    /// `<hex>__lock__<sequence>`: kazoo, which by default sees no other naming scheme.
     Kazoo,
     /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child that ends with `-` and a number.
     WriteLock,
-    /// The layout of a home-made lock. [`Dialect::pattern`] makes it of a text.
+    /// The layout of a home-made lock. [`Naming::pattern`] makes it of a text.
     Pattern(Pattern),
 }
 
-impl Dialect {
+impl Naming {
     /// Every one that is not of a pattern.
     #[doc(hidden)]
     pub const ALL: &'static [Self] = &[Self::Curator, Self::Kazoo, Self::WriteLock];
 }
 
-impl fmt::Display for Dialect {
+impl fmt::Display for Naming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Curator => "curator",
@@ -294,7 +294,7 @@ impl Role {
     }
 }
 
-/// How a node is named: the dialect, and the part that tells the roles apart.
+/// How a node is named: the naming scheme, and the part that tells the roles apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scheme {
     /// A Curator mutex. Also the queue of its semaphore.
@@ -321,13 +321,13 @@ pub enum Scheme {
 
 impl Scheme {
     /// Returns the library whose scheme it is; `None` if that is a pattern.
-    pub const fn dialect(self) -> Option<Dialect> {
+    pub const fn naming(self) -> Option<Naming> {
         match self {
             Self::Mutex | Self::Read | Self::Write | Self::Latch | Self::Lease | Self::Single => {
-                Some(Dialect::Curator)
+                Some(Naming::Curator)
             }
-            Self::KazooLock | Self::KazooRead => Some(Dialect::Kazoo),
-            Self::WriteLock => Some(Dialect::WriteLock),
+            Self::KazooLock | Self::KazooRead => Some(Naming::Kazoo),
+            Self::WriteLock => Some(Naming::WriteLock),
             Self::Pattern(_) => None,
         }
     }
@@ -483,7 +483,7 @@ pub struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// Recognises a contender of any dialect; `None` for any other child.
+    /// Recognises a contender of any naming scheme; `None` for any other child.
     pub fn parse(text: &'a str) -> Option<Self> {
         parse_in(Form::OF_CONTENDERS, text)
     }

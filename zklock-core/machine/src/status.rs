@@ -37,7 +37,7 @@ crate::listed! {
         /// The client closed the session to remove a node that it may not delete. Give the client that right.
         SessionClosed,
         /// A contender that cannot see the hold came into the queue, so both may hold the lock. Make both sides use
-        /// the same dialect and the same kind of lock.
+        /// the same naming scheme and the same kind of lock.
         ForeignContender,
         /// This process was forked from the holder, which still has the hold.
         Forked,

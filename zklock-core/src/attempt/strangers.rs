@@ -38,7 +38,7 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
             found => found.map(str::to_owned),
         };
         match (found, watch) {
-            // A contender of ours with another dialect may be there for a moment, until it has been refused.
+            // A contender of ours with another naming scheme may be there for a moment, until it has been refused.
             (Some(name), _) if suspect.as_ref() == Some(&name) => return name,
             (Some(name), _) => suspect = Some(name),
             // It also reports the end of its connection.

@@ -35,7 +35,7 @@ zklock_machine::listed! {
         NotHeld,
         /// The hold is lost, and others may hold the lock: stop the work that it guarded.
         Lost(LossReason),
-        /// A contender that cannot see ours is in the queue: make both sides use the same dialect.
+        /// A contender that cannot see ours is in the queue: make both sides use the same naming scheme.
         ForeignContender,
         /// The access list or the server's rules forbid it, or the servers are too old for it: correct the
         /// rights or the setup.
@@ -197,7 +197,7 @@ impl Error {
     /// the writes pass.
     pub(crate) fn unguarded(path: &str) -> Self {
         let message = format!(
-            "the exclusive lock {path} cannot guard writes: on servers of version 3.4 its node has no name of its own; use a \
+            "the single-node lock {path} cannot guard writes: on servers of version 3.4 its node has no name of its own; use a \
              mutex, or upgrade the servers"
         );
         Self::new(ErrorKind::InvalidInput, message)

@@ -16,7 +16,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 figures! {
-    /// The figures of the locks with one [name](crate::LockSpec::figures) in a client. They are part of
+    /// The figures of the locks with one [name](crate::LockSpec::metrics_name) in a client. They are part of
     /// [`Stats`](crate::Stats).
     ///
     /// # Examples

@@ -59,15 +59,15 @@ figures! {
         /// How many contenders were ahead of a node in its queue when it had just been created.
         /// Zero means that the lock was free. For a set of locks, it is the longest of their queues; for a semaphore, the
         /// contenders that are about to take permits. Callers of this client that wait without a node are not counted, and an
-        /// exclusive lock has no queue.
+        /// single-node lock has no queue.
         pub queue_length: Histogram = "queue_length",
-        /// The figures of locks that have a [name](crate::LockSpec::figures) for them, in the order of the names.
+        /// The figures of locks that have a [name](crate::LockSpec::metrics_name) for them, in the order of the names.
         pub locks: Vec<LockStats>,
     }
 }
 
 impl Stats {
-    /// Returns the figures of the locks with this [name](crate::LockSpec::figures); `None` if the client has made no lock
+    /// Returns the figures of the locks with this [name](crate::LockSpec::metrics_name); `None` if the client has made no lock
     /// with it.
     ///
     /// # Examples

@@ -30,7 +30,7 @@ pub(crate) fn join(path: &str, mut claims: Vec<Claim>) -> Result<Vec<Claim>, Err
         return Err(invalid(path, problem));
     }
     if claims.len() > 1 && claims.iter().any(|claim| !claim.has_queue()) {
-        return Err(invalid(path, "an exclusive lock has no queue: use a mutex instead"));
+        return Err(invalid(path, "a single-node lock has no queue: use a mutex instead"));
     }
     if bytes_of(&claims, 0) > BYTES_AT_MOST {
         return Err(invalid(path, "they are too many for one request: take fewer, or shorter paths"));

@@ -24,7 +24,7 @@ pub(crate) fn check(path: &str, claims: &[Claim], chroot: usize) -> Result<(), E
         return Err(invalid(path, "two of them are of one path: leave one out"));
     }
     if claims.iter().any(|claim| !claim.has_queue()) {
-        return Err(invalid(path, "an exclusive lock has no queue: use a mutex instead"));
+        return Err(invalid(path, "a single-node lock has no queue: use a mutex instead"));
     }
     let watched = claims.iter().map(|claim| {
         let permits = claim.permits.iter();

@@ -6,9 +6,9 @@ use crate::base::wait::Wait;
 use crate::client::barrier::Barrier;
 use crate::client::double_barrier::DoubleBarrier;
 use crate::client::home::Home;
+use crate::client::job::Job;
+use crate::client::job_spec::JobSpec;
 use crate::client::lock::Lock;
-use crate::client::once::Once;
-use crate::client::once_spec::OnceSpec;
 use crate::client::semaphore;
 use crate::client::spec::LockSpec;
 use crate::connect::options::ClientOptions;
@@ -616,7 +616,7 @@ impl Client {
         self.lock(&LockSpec::election(path)?)
     }
 
-    /// Makes the exclusive lock at `path`. The client that creates the node `lock` below that path holds it. This call sends
+    /// Makes the single-node lock at `path`. The client that creates the node `lock` below that path holds it. This call sends
     /// no request.
     ///
     /// # Errors
@@ -627,15 +627,15 @@ impl Client {
     ///
     /// ```no_run
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
-    /// if let Some(hold) = client.exclusive("/jobs/nightly")?.try_acquire().await? {
+    /// if let Some(hold) = client.single_node("/jobs/nightly")?.try_acquire().await? {
     ///     // ... nobody else does the job ...
     ///     hold.release().await?;
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
-        self.lock(&LockSpec::exclusive(path)?)
+    pub fn single_node(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::single_node(path)?)
     }
 
     /// Makes the set of these locks, which are acquired and released together. You can mix mutexes, read and
@@ -757,11 +757,11 @@ impl Client {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock::{Begun, OnceSpec};
+    /// use zklock::{Begun, JobSpec};
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
-    /// let daily = OnceSpec::new("/jobs/report", Duration::from_secs(86_400))?;
-    /// match client.once(&daily)?.begin().await? {
+    /// let daily = JobSpec::new("/jobs/report", Duration::from_secs(86_400))?;
+    /// match client.job(&daily)?.begin().await? {
     ///     Begun::Run(run) => {
     ///         // ... write the report of the day ...
     ///         run.done().await?;
@@ -771,8 +771,8 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn once(&self, spec: &OnceSpec) -> Result<Once, Error> {
-        Once::new(self.mutex(spec.path())?, spec.clone())
+    pub fn job(&self, spec: &JobSpec) -> Result<Job, Error> {
+        Job::new(self.mutex(spec.path())?, spec.clone())
     }
 
     /// Makes the barrier at `path`. This call sends no request, and does not set the barrier.

@@ -189,7 +189,7 @@ impl Lock {
     /// left. Until that notification, further tries by this lock and its clones send no request. So just after another
     /// client's release, a try may still find the lock busy until the notification arrives, for a tenth of the session timeout
     /// at most. To ask the servers in any case, call [`acquire_timeout`](Self::acquire_timeout) with a short time. No try
-    /// reports from memory that a lock is free. Tries of semaphores, sets, choices and exclusive locks always ask the servers.
+    /// reports from memory that a lock is free. Tries of semaphores, sets, choices and single-node locks always ask the servers.
     ///
     /// In all other cases it waits for the ensemble's answer, but no longer than the [try
     /// timeout](crate::ClientOptions::try_timeout).
@@ -291,7 +291,7 @@ impl OpenLock {
         let locks: Option<Vec<_>> = locks.transpose()?;
         let choice = locks.map(|locks| Choice::new(locks, spec.path()));
         let queue = client.queue(spec.path(), wanted, choice.is_none());
-        let figures = spec.figures_name().map(|name| client.handle.counters.of_locks(name));
+        let figures = spec.own_metrics_name().map(|name| client.handle.counters.of_locks(name));
         Ok(Self { queue, spec: Arc::new(spec.clone()), choice, figures, _handle: client.handle.clone() })
     }
 

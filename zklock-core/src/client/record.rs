@@ -50,7 +50,7 @@ impl fmt::Display for RunOutcome {
     }
 }
 
-/// What is recorded of the last run of a job. See [`Client::once`](crate::Client::once).
+/// What is recorded of the last run of a job. See [`Client::job`](crate::Client::job).
 ///
 /// All times are those of the servers.
 ///

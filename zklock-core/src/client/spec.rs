@@ -10,14 +10,14 @@ use crate::connect::named::{self, Named, Value, count, duration, invalid, named,
 use crate::connect::options::ClientOptions;
 use crate::connect::path::{check_lock_path, check_path};
 use crate::machine::claim::{Claim, Foreign, Watching};
-use crate::machine::name::{Dialect, Role, Scheme, Sequence, Uuid};
+use crate::machine::name::{Naming, Role, Scheme, Sequence, Uuid};
 use crate::machine::turns::Passing;
 use crate::zookeeper::node_data;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The most bytes of a name for figures.
+/// The most bytes of a metrics name.
 const NAME_AT_MOST: usize = 128;
 
 /// The description of a [`Lock`](crate::Lock): its kind, its path and its options. [`Client::lock`](crate::Client::lock)
@@ -26,10 +26,10 @@ const NAME_AT_MOST: usize = 128;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock::{Dialect, LockSpec};
+/// use zklock::{Naming, LockSpec};
 ///
 /// # fn example(client: zklock::Client) -> Result<(), zklock::Error> {
-/// let spec = LockSpec::read_lock("/locks/table")?.reentrant(true).dialect(Dialect::Kazoo);
+/// let spec = LockSpec::read_lock("/locks/table")?.reentrant(true).naming(Naming::Kazoo);
 /// let lock = client.lock(&spec)?;
 /// # Ok(())
 /// # }
@@ -39,14 +39,14 @@ pub struct LockSpec {
     path: String,
     kind: Kind,
     reentrant: bool,
-    dialect: Dialect,
+    naming: Naming,
     foreign: Foreign,
     watching: Watching,
-    /// How a node is passed on within the process: `linger` and `local_turns`.
+    /// How a node is passed on within the process: `linger` and `max_local_handoffs`.
     pub(crate) passing: Passing,
     permits: u32,
     limit_at: Option<String>,
-    figures: Option<Arc<str>>,
+    metrics_name: Option<Arc<str>>,
 }
 
 /// The options of a lock, by name.
@@ -55,10 +55,10 @@ const NAMED: &[Named<LockSpec>] = &[
     named("reentrant", Value::YesNo, "no",
         "Whether a thread that holds the lock may acquire it again. Only that thread may then release its holds. Not for semaphores",
         |spec, text| Ok(spec.reentrant(yes_or_no(text)?))),
-    named("dialect", Value::Text("DIALECT"), "curator",
+    named("naming", Value::Text("NAMING"), "curator",
         "The library that the lock shares its queue with: curator (also go-zookeeper), kazoo for mutexes and read/write locks, writelock \
          for mutexes; or the pattern of a home-made lock, such as {name}_lock_{sequence}",
-        |spec, text| Ok(spec.dialect(text.parse()?))),
+        |spec, text| Ok(spec.naming(text.parse()?))),
     named("foreign", Value::Text("refuse|ignore-unknown"), "refuse",
         "Whether an acquire fails if a contender cannot see ours, or ignores one of a home-made lock and waits for one of a known library. \
          Both may then hold the lock, unless that contender has nothing to do with it or does see ours",
@@ -75,11 +75,11 @@ const NAMED: &[Named<LockSpec>] = &[
         "How long the lock's node stays after a release while no other client wants the lock, so that this client acquires it again \
          without a request. For mutexes and read/write locks",
         |spec, text| Ok(spec.linger(duration(text)?))),
-    named("local-turns", Value::Count, "1",
-        "How many holders of this client may follow one another on one node while other clients wait. For mutexes and read/write locks",
-        |spec, text| count(text).and_then(|turns| check_local_turns(turns).map(|()| spec.local_turns(turns)))),
-    named("figures", Value::Text("NAME"), "", "A name under which the client counts the lock separately, up to 128 bytes",
-        |spec, text| check_figures(text).map(|()| spec.figures(text))),
+    named("max-local-handoffs", Value::Count, "0",
+        "How often holders of this client may pass the lock on among themselves while other clients wait. For mutexes and read/write locks",
+        |spec, text| Ok(spec.max_local_handoffs(count(text)?))),
+    named("metrics-name", Value::Text("NAME"), "", "A name under which the client counts the lock separately, up to 128 bytes",
+        |spec, text| check_metrics_name(text).map(|()| spec.metrics_name(text))),
 ];
 
 /// The kinds of lock, and the recipes of other libraries with which each shares its queue.
@@ -87,7 +87,7 @@ const NAMED: &[Named<LockSpec>] = &[
 enum Kind {
     /// One holder at a time, in the order of arrival: Curator's `InterProcessMutex` and `LeaderSelector`.
     Mutex,
-    /// Many readers or one writer, in the order of arrival: Curator's `InterProcessReadWriteLock`, and in kazoo's dialect
+    /// Many readers or one writer, in the order of arrival: Curator's `InterProcessReadWriteLock`, and in kazoo's naming scheme
     /// kazoo's `ReadLock` and `WriteLock`. A reader waits only for the last writer before it, so a writer that leaves wakes
     /// only contenders that can go on. A contender that comes after a waiting writer waits behind it, so that no writer
     /// starves.
@@ -108,7 +108,7 @@ enum Kind {
     /// nodes. So a hold cannot guard writes there. And the next holder's node can be deleted by mistake: if the reply to a
     /// release is lost, and then either a server loses that deletion, or a follower that was cut off from its leader passes it
     /// on late.
-    Exclusive,
+    SingleNode,
     /// See [`semaphore`].
     Semaphore {
         limit: u32,
@@ -130,13 +130,13 @@ impl LockSpec {
             path,
             kind,
             reentrant: false,
-            dialect: Dialect::default(),
+            naming: Naming::default(),
             foreign: Foreign::default(),
             watching: Watching::default(),
             passing: Passing::default(),
             permits: 1,
             limit_at: None,
-            figures: None,
+            metrics_name: None,
         }
     }
 
@@ -169,11 +169,11 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{Dialect, LockSpec};
+    /// use zklock::{Naming, LockSpec};
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // In one queue with kazoo's `ReadLock` and `WriteLock`.
-    /// let readers = client.lock(&LockSpec::read_lock("/locks/table")?.dialect(Dialect::Kazoo))?;
+    /// let readers = client.lock(&LockSpec::read_lock("/locks/table")?.naming(Naming::Kazoo))?;
     /// let hold = readers.acquire().await?;
     /// # Ok(())
     /// # }
@@ -287,7 +287,7 @@ impl LockSpec {
         Self::at(path, Kind::Election)
     }
 
-    /// Describes an [exclusive lock](crate::Client::exclusive).
+    /// Describes an [single-node lock](crate::Client::single_node).
     ///
     /// # Errors
     ///
@@ -299,14 +299,14 @@ impl LockSpec {
     /// use std::time::Duration;
     /// use zklock::LockSpec;
     ///
-    /// let spec = LockSpec::exclusive("/jobs/nightly")?;
+    /// let spec = LockSpec::single_node("/jobs/nightly")?;
     /// assert!(spec.check().is_ok());
     /// // It has no queue, so it has no such option.
     /// assert!(spec.linger(Duration::from_secs(10)).check().is_err());
     /// # Ok::<(), zklock::Error>(())
     /// ```
-    pub fn exclusive(path: &str) -> Result<Self, Error> {
-        Self::at(path, Kind::Exclusive)
+    pub fn single_node(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::SingleNode)
     }
 
     /// Describes the [set](crate::Client::all) of these locks. They keep their own options, except that only the set as a
@@ -399,7 +399,7 @@ impl LockSpec {
     /// ```
     /// use zklock::LockSpec;
     ///
-    /// let spec = LockSpec::mutex("/locks/report")?.set("linger", "10s")?.set("dialect", "kazoo")?;
+    /// let spec = LockSpec::mutex("/locks/report")?.set("linger", "10s")?.set("naming", "kazoo")?;
     /// let error = spec.set("lingers", "10s").unwrap_err();
     /// assert!(error.to_string().ends_with("did you mean linger?"));
     /// # Ok::<(), zklock::Error>(())
@@ -453,33 +453,33 @@ impl LockSpec {
 
     /// Sets the naming scheme of the lock's nodes, for sharing a queue with another library. Default: Curator's.
     ///
-    /// A mutex can use any dialect, a read/write lock Curator's or kazoo's, and all other kinds only Curator's. A lock
-    /// recognises the contenders of every dialect, whatever its own is.
+    /// A mutex can use any naming scheme, a read/write lock Curator's or kazoo's, and all other kinds only Curator's. A lock
+    /// recognises the contenders of every naming scheme, whatever its own is.
     ///
-    /// With a [pattern](Dialect::pattern), a mutex or a read/write lock is a member of the queue of a home-made lock. It then
+    /// With a [pattern](Naming::pattern), a mutex or a read/write lock is a member of the queue of a home-made lock. It then
     /// ignores all children whose names do not match. It cannot be a part of a set or a choice of locks, and its read side
     /// cannot be acquired by the owner of its write side.
     ///
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{Dialect, LockSpec};
+    /// use zklock::{Naming, LockSpec};
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // Programs in Python use kazoo's `Lock` at the same path.
-    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.dialect(Dialect::Kazoo))?;
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.naming(Naming::Kazoo))?;
     /// let hold = lock.acquire().await?;
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn dialect(mut self, dialect: Dialect) -> Self {
-        self.dialect = dialect;
+    pub fn naming(mut self, naming: Naming) -> Self {
+        self.naming = naming;
         self
     }
 
     /// Sets what to do about a contender that cannot see ours. Default: fail with
-    /// [`ForeignContender`](ErrorKind::ForeignContender). It has no effect on an exclusive lock, which has no queue.
+    /// [`ForeignContender`](ErrorKind::ForeignContender). It has no effect on a single-node lock, which has no queue.
     ///
     /// # Examples
     ///
@@ -546,12 +546,11 @@ impl LockSpec {
         self
     }
 
-    /// Sets how many holders of this client may follow one another on one node while others wait. Default: 1, so that
-    /// clients take turns, however many threads or tasks they have.
+    /// Sets how often the threads and tasks of this client may pass the lock on among themselves, without a request, while
+    /// others wait. Default: 0, so that clients take turns, however many threads or tasks they have.
     ///
-    /// With more than one, or with [`linger`](Self::linger), threads and tasks pass the lock on without a request: without
-    /// limit while no other client waits, and otherwise for this many turns. Grants on one node have the same
-    /// [token](crate::Hold::token).
+    /// With 1 or more, or with [`linger`](Self::linger), they pass it on without limit while no other client waits. Grants on
+    /// one node have the same [token](crate::Hold::token).
     ///
     /// # Examples
     ///
@@ -559,13 +558,13 @@ impl LockSpec {
     /// use zklock::LockSpec;
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
-    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.local_turns(64))?;
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.max_local_handoffs(64))?;
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn local_turns(mut self, turns: u32) -> Self {
-        self.passing.turns = turns;
+    pub fn max_local_handoffs(mut self, handoffs: u32) -> Self {
+        self.passing.turns = handoffs.saturating_add(1);
         self
     }
 
@@ -585,21 +584,21 @@ impl LockSpec {
     /// use zklock::LockSpec;
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
-    /// let lock = client.lock(&LockSpec::mutex("/tenants/17/report")?.figures("report"))?;
+    /// let lock = client.lock(&LockSpec::mutex("/tenants/17/report")?.metrics_name("report"))?;
     /// let hold = lock.acquire().await?;
     /// assert_eq!(client.stats().lock("report").map(|lock| lock.held), Some(1));
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
-    pub fn figures(mut self, name: &str) -> Self {
-        self.figures = Some(name.into());
+    pub fn metrics_name(mut self, name: &str) -> Self {
+        self.metrics_name = Some(name.into());
         self
     }
 
-    /// Returns the name for its figures.
-    pub(crate) fn figures_name(&self) -> Option<&str> {
-        self.figures.as_deref()
+    /// Returns the name under which it is counted.
+    pub(crate) fn own_metrics_name(&self) -> Option<&str> {
+        self.metrics_name.as_deref()
     }
 
     /// Returns the path of the lock. For a set, the paths of its locks in alphabetical order, separated by commas; for a
@@ -660,7 +659,7 @@ impl LockSpec {
             Kind::Read => "read".to_owned(),
             Kind::Write => "write".to_owned(),
             Kind::Election => "election".to_owned(),
-            Kind::Exclusive => "exclusive".to_owned(),
+            Kind::SingleNode => "single-node".to_owned(),
             Kind::Semaphore { limit } if self.permits == 1 => format!("semaphore of {limit}"),
             Kind::Semaphore { limit } => format!("{} of semaphore of {limit}", self.permits),
             Kind::All(_) => "all".to_owned(),
@@ -694,10 +693,10 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Dialect, LockSpec};
+    /// use zklock::{Naming, LockSpec};
     ///
-    /// assert!(LockSpec::mutex("/locks/report")?.dialect(Dialect::Kazoo).check().is_ok());
-    /// assert!(LockSpec::election("/locks/report")?.dialect(Dialect::Kazoo).check().is_err());
+    /// assert!(LockSpec::mutex("/locks/report")?.naming(Naming::Kazoo).check().is_ok());
+    /// assert!(LockSpec::election("/locks/report")?.naming(Naming::Kazoo).check().is_err());
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn check(&self) -> Result<(), Error> {
@@ -746,10 +745,9 @@ impl LockSpec {
         if !is_semaphore && (self.permits != 1 || self.limit_at.is_some()) {
             return Err(self.invalid("only a semaphore has permits and a limit"));
         }
-        check_local_turns(self.passing.turns)?;
-        self.figures_name().map_or(Ok(()), check_figures)?;
+        self.own_metrics_name().map_or(Ok(()), check_metrics_name)?;
         if self.passing.is_on() && !matches!(self.kind, Kind::Mutex | Kind::Read | Kind::Write) {
-            return Err(self.invalid("only mutexes and read/write locks have linger and local_turns"));
+            return Err(self.invalid("only mutexes and read/write locks have linger and max_local_handoffs"));
         }
         let scheme = self.scheme()?;
         match &self.kind {
@@ -759,7 +757,7 @@ impl LockSpec {
             // All options are dropped, so that all locks of this path share one local queue, with one attempt at a time.
             // Two attempts could not tell the other's node from their own, and one that recovers from a lost reply would
             // take it.
-            Kind::Exclusive => Ok(vec![Claim::new(&self.path, scheme)]),
+            Kind::SingleNode => Ok(vec![Claim::new(&self.path, scheme)]),
             Kind::Semaphore { .. } if self.reentrant => Err(semaphore::not_reentrant(&self.path)),
             Kind::Semaphore { limit } => {
                 let permits = semaphore::permits(&self.path, self.permits, *limit, self.limit_at.as_deref())?;
@@ -802,19 +800,19 @@ impl LockSpec {
         members: &[Self],
         invalid: fn(&str, &str) -> Error,
     ) -> Result<(), Error> {
-        let with_pattern = members.iter().find(|member| matches!(member.dialect, Dialect::Pattern(_)));
+        let with_pattern = members.iter().find(|member| matches!(member.naming, Naming::Pattern(_)));
         with_pattern.map_or(Ok(()), |member| {
             let problem =
-                format!("{} has the pattern {}: acquire that lock by itself", member.path, member.dialect);
+                format!("{} has the pattern {}: acquire that lock by itself", member.path, member.naming);
             Err(invalid(path, &problem))
         })
     }
 
     /// Returns a claim with the options that all kinds have.
     fn claim(&self, path: &str, scheme: Scheme) -> Result<Claim, Error> {
-        let invalid = |problem| self.invalid(&format!("the pattern {} {problem}", self.dialect));
+        let invalid = |problem| self.invalid(&format!("the pattern {} {problem}", self.naming));
         let claim =
-            Claim { watching: self.watching, ..Claim::at(path, scheme, &self.dialect).map_err(invalid)? };
+            Claim { watching: self.watching, ..Claim::at(path, scheme, &self.naming).map_err(invalid)? };
         if claim.layout.is_none() {
             return Ok(Claim { foreign: self.foreign, ..claim });
         }
@@ -829,30 +827,30 @@ impl LockSpec {
     }
 
     fn scheme(&self) -> Result<Scheme, Error> {
-        let dialect = &self.dialect;
+        let naming = &self.naming;
         let of_role = |role| {
-            let none = match (dialect, role) {
-                (Dialect::Pattern(_), Role::Exclusive) => format!(
-                    "the pattern {dialect} is for readers and writers, so it is for no mutex: use a read/write lock, or a \
+            let none = match (naming, role) {
+                (Naming::Pattern(_), Role::Exclusive) => format!(
+                    "the pattern {naming} is for readers and writers, so it is for no mutex: use a read/write lock, or a \
                      pattern without their letters"
                 ),
-                (Dialect::Pattern(_), _) => format!(
-                    "the pattern {dialect} does not tell readers from writers: give it their letters, such as {{R|W}}"
+                (Naming::Pattern(_), _) => format!(
+                    "the pattern {naming} does not tell readers from writers: give it their letters, such as {{R|W}}"
                 ),
-                _ => format!("the dialect {dialect} has no read and write sides; use curator or kazoo"),
+                _ => format!("the naming scheme {naming} has no read and write sides; use curator or kazoo"),
             };
-            Claim::scheme(role, dialect).ok_or_else(|| self.invalid(&none))
+            Claim::scheme(role, naming).ok_or_else(|| self.invalid(&none))
         };
-        let of_curator = |scheme, kind: &str| match dialect {
-            Dialect::Curator => Ok(scheme),
-            _ => Err(self.invalid(&format!("{kind} has no dialect {dialect}; leave that option out"))),
+        let of_curator = |scheme, kind: &str| match naming {
+            Naming::Curator => Ok(scheme),
+            _ => Err(self.invalid(&format!("{kind} has no naming scheme {naming}; leave that option out"))),
         };
         match self.kind {
             Kind::Mutex => of_role(Role::Exclusive),
             Kind::Read => of_role(Role::Read),
             Kind::Write => of_role(Role::Write),
             Kind::Election => of_curator(Scheme::Latch, "an election"),
-            Kind::Exclusive => of_curator(Scheme::Single, "an exclusive lock"),
+            Kind::SingleNode => of_curator(Scheme::Single, "a single-node lock"),
             Kind::Semaphore { .. } => of_curator(Scheme::Mutex, "a semaphore"),
             // Its members have schemes of their own.
             Kind::All(_) => of_curator(Scheme::Mutex, "a set of locks"),
@@ -865,21 +863,13 @@ impl LockSpec {
     }
 }
 
-fn check_local_turns(turns: u32) -> Result<(), Error> {
-    if turns == 0 {
-        let message = "local_turns is 0: give 1 or more, because the holder itself has one turn";
-        return Err(Error::new(ErrorKind::InvalidInput, message));
-    }
-    Ok(())
-}
-
-/// Checks a name for [`LockSpec::figures`]. It is hidden, because only the C layer asks by such a name.
+/// Checks a name for [`LockSpec::metrics_name`]. It is hidden, because only the C layer asks by such a name.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::InvalidInput`] if it is empty, too long, or has control characters.
 #[doc(hidden)]
-pub fn check_figures(name: &str) -> Result<(), Error> {
+pub fn check_metrics_name(name: &str) -> Result<(), Error> {
     let problem = if name.is_empty() {
         "is empty: give a name, such as report".to_owned()
     } else if name.len() > NAME_AT_MOST {
@@ -890,7 +880,7 @@ pub fn check_figures(name: &str) -> Result<(), Error> {
         return Ok(());
     };
     let shown: String = name.chars().take(NAME_AT_MOST).collect();
-    Err(Error::new(ErrorKind::InvalidInput, format!("the name for figures {shown:?} {problem}")))
+    Err(Error::new(ErrorKind::InvalidInput, format!("the metrics name {shown:?} {problem}")))
 }
 
 #[cfg(test)]
@@ -904,7 +894,7 @@ mod tests {
         LockSpec::read_lock,
         LockSpec::write_lock,
         LockSpec::election,
-        LockSpec::exclusive,
+        LockSpec::single_node,
         |path| LockSpec::semaphore(path, 5),
         |path| LockSpec::all([LockSpec::mutex(path)?, LockSpec::write_lock("/other")?]),
         |path| LockSpec::any([LockSpec::mutex(path)?, LockSpec::write_lock("/other")?]),
@@ -935,7 +925,7 @@ mod tests {
         let (other, semaphore) = (LockSpec::mutex("/b").unwrap(), LockSpec::semaphore("/c", 5).unwrap());
         let set = LockSpec::all([mutex(), other.clone(), mutex(), other]).unwrap();
         assert_eq!((set.path(), set.claims().unwrap().len()), ("/a, /b", 2));
-        let error = LockSpec::all([mutex(), mutex().dialect(Dialect::Kazoo)]).unwrap_err();
+        let error = LockSpec::all([mutex(), mutex().naming(Naming::Kazoo)]).unwrap_err();
         assert!(error.to_string().contains("one path, but not the same lock: leave one out"), "{error}");
         let error = LockSpec::all([semaphore.clone(), semaphore]).unwrap_err();
         assert!(error.to_string().contains("all the permits that you need"), "{error}");
@@ -962,25 +952,25 @@ mod tests {
         assert_eq!(permits.len(), 7, "{permits:?}");
         assert!(permits.iter().all(|refusal| refusal.ends_with("only a semaphore has permits and a limit")));
         assert_eq!(refusals(|spec| spec.limit_at("/limit")).len(), 7);
-        let kazoo = refusals(|spec| spec.dialect(Dialect::Kazoo));
+        let kazoo = refusals(|spec| spec.naming(Naming::Kazoo));
         let without: Vec<_> = kazoo.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
         assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all", "any"]);
-        assert_eq!(refusals(|spec| spec.dialect(Dialect::WriteLock)).len(), 7);
+        assert_eq!(refusals(|spec| spec.naming(Naming::WriteLock)).len(), 7);
         let lingering = refusals(|spec| spec.linger(Duration::from_secs(1)));
         let without: Vec<_> = lingering.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
         assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all", "any"]);
-        assert_eq!(refusals(|spec| spec.local_turns(2)).len(), 5);
-        assert_eq!(refusals(|spec| spec.local_turns(0)).len(), 8);
-        assert_eq!(refusals(|spec| spec.figures("report")), [""; 0]);
+        assert_eq!(refusals(|spec| spec.max_local_handoffs(1)).len(), 5);
+        assert_eq!(refusals(|spec| spec.max_local_handoffs(0)), [""; 0]);
+        assert_eq!(refusals(|spec| spec.metrics_name("report")), [""; 0]);
     }
 
     #[test]
-    fn a_name_for_figures_is_short_and_has_no_control_characters() {
+    fn a_metrics_name_is_short_and_has_no_control_characters() {
         for good in ["report", "/locks/report", "a \"b\" \\ ü", &"x".repeat(128)] {
-            assert_eq!(refusals(|spec| spec.figures(good)), [""; 0], "{good:?}");
+            assert_eq!(refusals(|spec| spec.metrics_name(good)), [""; 0], "{good:?}");
         }
         for (bad, why) in [("", "empty"), ("a\nb", "control"), (&"x".repeat(129), "longer than 128 bytes")] {
-            let refused = refusals(|spec| spec.figures(bad));
+            let refused = refusals(|spec| spec.metrics_name(bad));
             assert_eq!(refused.iter().filter(|refusal| refusal.contains(why)).count(), 8, "{refused:?}");
         }
     }
@@ -990,21 +980,21 @@ mod tests {
         let mutex = || LockSpec::mutex("/a").unwrap();
         for (name, good, wrong, right) in [
             ("reentrant", "yes", "often", "neither yes nor no"),
-            ("dialect", "kazoo", "curators", "use curator, kazoo, writelock, or a pattern"),
-            ("dialect", "{name}_lock_{sequence}", "{name}_lock_", "has no {sequence}"),
+            ("naming", "kazoo", "curators", "use curator, kazoo, writelock, or a pattern"),
+            ("naming", "{name}_lock_{sequence}", "{name}_lock_", "has no {sequence}"),
             ("foreign", "ignore-unknown", "ignore", "it is refuse or ignore-unknown"),
             ("permits", "2", "257", "ask for 1 to 256"),
             ("permits", "3", "-1", "is not a count"),
             ("limit-at", "/limits/a", "limits/a", "a path begins with /"),
             ("linger", "10s", "ten", "is not a duration"),
-            ("local-turns", "64", "0", "give 1 or more"),
-            ("figures", "report", "", "is empty"),
+            ("max-local-handoffs", "64", "-1", "is not a count"),
+            ("metrics-name", "report", "", "is empty"),
         ] {
             assert_ne!(mutex().set(name, good).unwrap(), mutex(), "{name}");
             let refused = mutex().set(name, wrong).unwrap_err().to_string();
             assert!(refused.starts_with(&format!("{name}: ")) && refused.contains(right), "{refused}");
         }
-        assert!(mutex().set("limit", "/a").unwrap_err().to_string().contains("there are reentrant, dialect"));
+        assert!(mutex().set("limit", "/a").unwrap_err().to_string().contains("there are reentrant, naming"));
     }
 
     #[test]
@@ -1015,8 +1005,8 @@ mod tests {
     }
 
     #[test]
-    fn the_claims_of_an_exclusive_lock_are_alike_whatever_its_options() {
-        let spec = LockSpec::exclusive("/a").unwrap();
+    fn the_claims_of_a_single_node_lock_are_alike_whatever_its_options() {
+        let spec = LockSpec::single_node("/a").unwrap();
         let careless =
             spec.clone().foreign(Foreign::IgnoreUnknown).watching(Watching::Children).reentrant(true);
         assert_eq!(spec.claims().unwrap(), careless.claims().unwrap());
@@ -1050,7 +1040,7 @@ mod tests {
         assert_eq!(semaphore(5, 2), semaphore(6, 2));
         assert_ne!(semaphore(5, 2), semaphore(5, 1));
         let mutex = LockSpec::mutex("/a").unwrap();
-        assert_eq!(mutex.key(), mutex.clone().reentrant(true).dialect(Dialect::Kazoo).key());
+        assert_eq!(mutex.key(), mutex.clone().reentrant(true).naming(Naming::Kazoo).key());
         assert_ne!(mutex.key(), LockSpec::election("/a").unwrap().key());
     }
 }

@@ -53,7 +53,7 @@ pub struct ClientOptions {
     pub(crate) create_chroot: bool,
     pub(crate) heartbeat: bool,
     /// `None` means as soon as can be.
-    pub(crate) told_within: Option<Duration>,
+    pub(crate) loss_timeout: Option<Duration>,
     /// `None` means that the servers are asked.
     server_version: Option<(u32, u32)>,
     #[cfg(feature = "tls")]
@@ -73,10 +73,10 @@ const NAMED: &[Named<ClientOptions>] = &[
         |options, text| Ok(options.connect_timeout(duration(text)?))),
     named("try-timeout", Value::Duration, "1s", "How long a call that tries once waits for the servers' answer",
         |options, text| Ok(options.try_timeout(duration(text)?))),
-    named("told-within", Value::Duration, "a tenth of the session timeout",
+    named("loss-timeout", Value::Duration, "a tenth of the session timeout",
         "How soon to learn of a loss that no server reports: with more, the client writes less often. At most a third of the session \
          timeout, and a fifth for the command",
-        |options, text| Ok(options.told_within(duration(text)?))),
+        |options, text| Ok(options.loss_timeout(duration(text)?))),
     named("heartbeat", Value::YesNo, "yes",
         "Whether the servers are asked to confirm what is held. Otherwise nothing proves a hold from half a session timeout after its \
          grant on, and its loss may be reported late",
@@ -169,7 +169,7 @@ impl ClientOptions {
             access: Access::default(),
             create_chroot: false,
             heartbeat: true,
-            told_within: None,
+            loss_timeout: None,
             server_version: None,
             #[cfg(feature = "tls")]
             tls: None,
@@ -492,14 +492,14 @@ impl ClientOptions {
     /// // Thousands of these clients lead something all day. Each writes every 5 s, not every 1.7 s.
     /// let options = ClientOptions::new("zk1:2181")?
     ///     .session_timeout(Duration::from_secs(20))
-    ///     .told_within(Duration::from_secs(6));
+    ///     .loss_timeout(Duration::from_secs(6));
     /// assert!(options.check().is_ok());
-    /// assert!(options.told_within(Duration::from_secs(60)).check().is_err());
+    /// assert!(options.loss_timeout(Duration::from_secs(60)).check().is_err());
     /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
-    pub fn told_within(mut self, time: Duration) -> Self {
-        self.told_within = Some(time);
+    pub fn loss_timeout(mut self, time: Duration) -> Self {
+        self.loss_timeout = Some(time);
         self
     }
 
@@ -518,7 +518,7 @@ impl ClientOptions {
     ///   [connect](Self::connect_timeout) or [try](Self::try_timeout) timeout is zero;
     /// * the [chroot](Self::chroot) is no path, the [identity](Self::identity) is longer than 1 KiB, or the [servers'
     ///   version](Self::server_version) is older than 3.4;
-    /// * [`told_within`](Self::told_within) is not between a tenth and a third of the session timeout.
+    /// * [`loss_timeout`](Self::loss_timeout) is not between a tenth and a third of the session timeout.
     ///
     /// # Examples
     ///
@@ -559,10 +559,10 @@ impl ClientOptions {
         }
         let (soonest, latest) =
             (times::HEARTBEAT.of(options.session_timeout), times::RAREST.of(options.session_timeout));
-        if let Some(told) = options.told_within.filter(|told| !(soonest..=latest).contains(told)) {
+        if let Some(told) = options.loss_timeout.filter(|told| !(soonest..=latest).contains(told)) {
             let shown = Duration::from_millis(latest.as_millis() as u64);
             let message = format!(
-                "told_within is {told:?}: with a session timeout of {:?} choose {soonest:?} to {shown:?}, or another session \
+                "loss_timeout is {told:?}: with a session timeout of {:?} choose {soonest:?} to {shown:?}, or another session \
                  timeout",
                 options.session_timeout
             );
@@ -730,10 +730,10 @@ mod tests {
             assert_eq!(wrong.check().unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong:?}");
         }
         for millis in [0, 999, 3_334, 60_000] {
-            let error = options().told_within(Duration::from_millis(millis)).check().unwrap_err();
+            let error = options().loss_timeout(Duration::from_millis(millis)).check().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         }
-        assert!(options().told_within(Duration::from_secs(1)).check().is_ok());
+        assert!(options().loss_timeout(Duration::from_secs(1)).check().is_ok());
         assert_eq!(options().chroot("/").hosts.chroot, "");
         let sasl = || Credentials::sasl("user", "secret").unwrap();
         let twice = options().credentials(sasl()).credentials(sasl());
@@ -760,7 +760,7 @@ mod tests {
             ("session-timeout", "1d", "1ms", "choose 100 ms to 24 days"),
             ("connect-timeout", "0.5", "0", "choose one such as 10 s"),
             ("try-timeout", "2", "0s", "such as 1 s"),
-            ("told-within", "2s", "-1", "is not a duration"),
+            ("loss-timeout", "2s", "-1", "is not a duration"),
             ("heartbeat", "no", "never", "neither yes nor no"),
             ("chroot", "/apps", "apps", "a path begins with /"),
             ("create-chroot", "1", "", "neither yes nor no"),

@@ -113,7 +113,7 @@ impl Guarded {
     /// * [`ErrorKind::Uncertain`] if the reply was lost. Either all or nothing was written. [`Hold::read`](crate::Hold::read)
     ///   shows which;
     /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or on servers of version 3.4
-    ///   for the hold of an [exclusive](crate::Client::exclusive) lock, because every holder's node has the same
+    ///   for the hold of a [single-node](crate::Client::single_node) lock, because every holder's node has the same
     ///   name there;
     /// * [`ErrorKind::Refused`] if the servers are too old to create a node in a transaction. Nothing was
     ///   written;

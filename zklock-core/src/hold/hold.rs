@@ -421,7 +421,7 @@ impl Hold {
     /// queues or asks. A hold on which this is never called costs nothing. Readers do not wait for readers, so other readers
     /// do not make a reader's hold wanted. The answer is what was seen last: it may stay true after the other contender has
     /// given up. A contender for another permit of a semaphore counts too, even if a permit is free for it. An [exclusive
-    /// lock](crate::Client::exclusive) has no queue: only waiters of this client, and requests to release it, are seen
+    /// lock](crate::Client::single_node) has no queue: only waiters of this client, and requests to release it, are seen
     /// there.
     ///
     /// # Cancel safety

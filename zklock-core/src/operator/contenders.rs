@@ -7,7 +7,7 @@ use crate::base::wait::Wait;
 use crate::client::lock::{Lock, OpenLock};
 use crate::hold::token::Token;
 use crate::machine::claim::{Claim, Permits};
-use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid, mark_in_data, mark_of_companion};
+use crate::machine::name::{Name, Naming, Role, SINGLE_NAME, Scheme, Uuid, mark_in_data, mark_of_companion};
 use crate::machine::protocol::{Operation, Outcome, REVOKE};
 use crate::session::ask::{ask, catch_up, request};
 use crate::session::session::Session;
@@ -53,7 +53,7 @@ pub struct QueuedContender {
     /// When its node was created, on the servers' clock.
     pub since: SystemTime,
     /// The naming scheme of its library.
-    pub dialect: Dialect,
+    pub naming: Naming,
     /// How it wants to hold the lock.
     pub role: Role,
     /// Whether it holds the lock, judged by its place in the queue. A set of locks holds none of its locks until its turn
@@ -98,7 +98,7 @@ impl Lock {
     /// loss, it believes that it holds the lock while another already does. It learns of the loss only if its library
     /// reports that. A waiter queues again. If it had just become the holder, it learns of the loss within a heartbeat.
     ///
-    /// All nodes of an [exclusive](crate::Client::exclusive) lock have the same path. So this evicts the present holder, which
+    /// All nodes of a [single-node](crate::Client::single_node) lock have the same path. So this evicts the present holder, which
     /// may not be the one that you saw. [`break_lock`](Self::break_lock) evicts only the holders that it returns. The node's
     /// companion is deleted with it. Otherwise, a holder that is just releasing the lock could delete the node of the next
     /// holder.
@@ -130,7 +130,7 @@ impl Lock {
     ///
     /// **This breaks what the lock guards**, as [`evict`](Self::evict) explains.
     ///
-    /// The node of an [exclusive](crate::Client::exclusive) lock is deleted in one transaction with its companion. So a later
+    /// The node of a [single-node](crate::Client::single_node) lock is deleted in one transaction with its companion. So a later
     /// holder that has created the node again keeps it. There is no companion on servers of version 3.4, or if another
     /// library created the node. In these cases the node is read right before it is deleted, and a later holder's node is
     /// deleted by mistake if it is created between these two requests.
@@ -175,7 +175,7 @@ impl Lock {
     /// reaches holders of zklock, in this process too, and holders of a Curator `InterProcessMutex` that called
     /// `makeRevocable`. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its
     /// [identity](QueuedContender::identity). For a holder of another library, the word replaces it. On servers of version
-    /// 3.4, if an [exclusive](crate::Client::exclusive) lock changes hands at the last moment, the next holder may be asked in
+    /// 3.4, if a [single-node](crate::Client::single_node) lock changes hands at the last moment, the next holder may be asked in
     /// place of the one that is returned.
     ///
     /// # Errors
@@ -284,7 +284,7 @@ impl OpenLock {
         self.claims().iter().any(|claim| !claim.has_queue())
     }
 
-    /// Evicts the holder of an exclusive lock that was `seen`, or the one that is seen first if none was. It never evicts the
+    /// Evicts the holder of a single-node lock that was `seen`, or the one that is seen first if none was. It never evicts the
     /// next holder, whose node has the same path, not even after a lost answer.
     async fn evict_seen(&self, node: &str, seen: OnceLock<i64>) -> Result<bool, Error> {
         let (seen, tried) = (&seen, &AtomicBool::new(false));
@@ -329,7 +329,7 @@ impl OpenLock {
     }
 }
 
-/// Returns the path of the node that was created together with an exclusive lock's node, if there is one.
+/// Returns the path of the node that was created together with a single-node lock's node, if there is one.
 async fn companion_of(
     session: &Arc<Session>,
     directory: &Arc<str>,
@@ -455,7 +455,7 @@ pub(crate) fn contender(
         session: child.session,
         token: Token::of(child.czxid),
         since: child.created,
-        dialect: claim.dialect_of(scheme),
+        naming: claim.naming_of(scheme),
         role: scheme.role(),
         holds,
         name: child.name,

@@ -17,7 +17,7 @@ impl Stats {
     ///
     /// The names follow the conventions of Prometheus, and are those that OpenTelemetry's names have there:
     /// `zklock_acquires_total`, `zklock_acquire_wait_seconds`. The names of metrics and labels stay the same from version to
-    /// version; new ones may be added. The figures of a lock with a [name](crate::LockSpec::figures) have that as the label
+    /// version; new ones may be added. The figures of a lock with a [name](crate::LockSpec::metrics_name) have that as the label
     /// `lock`. The text may share a page with the program's own metrics. For several clients on one page, use
     /// [`prometheus_text`]: with two of these texts every name would appear twice, which Prometheus refuses.
     ///

@@ -282,7 +282,7 @@ impl SessionKeeper {
 /// Makes the keeper of a session that was asked for at `asked`.
 fn keeper(options: &ClientOptions, timeout: Duration, asked: Moment) -> Keeper {
     let keeper = Keeper::new(timeout, asked, clock::now());
-    let keeper = keeper.telling_within(options.told_within.unwrap_or_default());
+    let keeper = keeper.telling_within(options.loss_timeout.unwrap_or_default());
     if options.heartbeat { keeper } else { keeper.without_heartbeat() }
 }
 

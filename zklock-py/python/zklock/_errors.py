@@ -80,7 +80,7 @@ class AtRisk(Error):
 
 
 class ForeignContender(Error):
-    """A contender that cannot see ours is in the queue: make both sides use the same naming scheme (``dialect``)."""
+    """A contender that cannot see ours is in the queue: make both sides use the same naming scheme (``naming``)."""
 
     __module__ = "zklock"
 

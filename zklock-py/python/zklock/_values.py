@@ -60,7 +60,7 @@ class Histogram(typing.NamedTuple):
 
 
 class LockStats(typing.NamedTuple):
-    """The figures of the locks in a client that were made with one name as ``figures``. See ``Stats``."""
+    """The figures of the locks in a client that were made with one name as ``metrics_name``. See ``Stats``."""
 
     held: int
     """Grants that are held now. A reentrant owner has one, however often it acquires, and a lost hold is not held."""
@@ -104,7 +104,7 @@ class Stats(typing.NamedTuple):
     queue_length: Histogram
     """How many contenders were ahead of a node in its queue just after it was created."""
     locks: dict[str, LockStats]
-    """The figures of locks that were made with ``figures``, by that name."""
+    """The figures of locks that were made with ``metrics_name``, by that name."""
 
 
 class NodeData(typing.NamedTuple):
@@ -117,7 +117,7 @@ class NodeData(typing.NamedTuple):
 
 
 class Record(typing.NamedTuple):
-    """The record of the last run of a job. All times are seconds since the epoch, on the servers' clocks. See ``Once.last``."""
+    """The record of the last run of a job. All times are seconds since the epoch, on the servers' clocks. See ``Job.last``."""
 
     period: int
     """The number of the period in which it ran, counted from 1970."""
@@ -138,7 +138,7 @@ class Record(typing.NamedTuple):
 
 
 class Run(typing.NamedTuple):
-    """The value of a ``with`` block on a ``Once``. It is true if the job runs here now."""
+    """The value of a ``with`` block on a ``Job``. It is true if the job runs here now."""
 
     hold: typing.Optional[Hold]
     """The ``Hold`` of the job's mutex. ``None`` if nothing is left to do."""
@@ -150,7 +150,7 @@ class Run(typing.NamedTuple):
 
 
 class AsyncRun(typing.NamedTuple):
-    """The value of an ``async with`` block on a ``Once`` or an ``AsyncOnce``. It is true if the job runs here now."""
+    """The value of an ``async with`` block on a ``Job`` or an ``AsyncJob``. It is true if the job runs here now."""
 
     hold: typing.Optional[AsyncHold]
     """The ``AsyncHold`` of the job's mutex. ``None`` if nothing is left to do."""
@@ -175,7 +175,7 @@ class Contender(typing.NamedTuple):
     number of its permit, and its token may be smaller."""
     since: float
     """When its node was created: seconds since the epoch, on the servers' clock."""
-    dialect: str
+    naming: str
     """The naming scheme of its library: curator, kazoo or writelock."""
     node: str
     """The path of its node, for ``Lock.evict``."""

@@ -10,7 +10,7 @@ import typing
 from ._errors import InvalidInput
 
 if typing.TYPE_CHECKING:
-    from ._zklock import AsyncLock, AsyncOnce, BaseHold, Lock, Once
+    from ._zklock import AsyncLock, AsyncJob, BaseHold, Lock, Job
 
 
 def _is(test: typing.Callable[[typing.Any], bool], function: typing.Any) -> bool:
@@ -64,7 +64,7 @@ def _over(function: typing.Any, result: typing.Any) -> typing.Any:
     return result
 
 
-def job(blocking: Once | None, once: AsyncOnce, function: typing.Any) -> typing.Any:
+def job(blocking: Job | None, once: AsyncJob, function: typing.Any) -> typing.Any:
     """The function as a job: it is called if the job runs here now, in an ``async with`` block if it is a coroutine function."""
     _check(function, "a job as a decorator")
     if _is(inspect.iscoroutinefunction, function):
@@ -76,7 +76,7 @@ def job(blocking: Once | None, once: AsyncOnce, function: typing.Any) -> typing.
 
         return job_coroutine
     if blocking is None:
-        raise InvalidInput(f"an AsyncOnce decorates coroutine functions: for {function!r} take a job of the Client")
+        raise InvalidInput(f"an AsyncJob decorates coroutine functions: for {function!r} take a job of the Client")
 
     @functools.wraps(function)
     def job_function(*arguments: typing.Any, **named: typing.Any) -> typing.Any:

@@ -23,7 +23,7 @@ __all__ = [
     "AsyncLock",
     "AsyncMember",
     "AsyncObserver",
-    "AsyncOnce",
+    "AsyncJob",
     "Barrier",
     "BaseGuarded",
     "BaseHold",
@@ -38,7 +38,7 @@ __all__ = [
     "Loss",
     "Member",
     "Observer",
-    "Once",
+    "Job",
     "PassPhrase",
     "Sasl",
     "Server",
@@ -58,7 +58,7 @@ _CoroutineFunction = TypeVar("_CoroutineFunction", bound=Callable[..., Coroutine
 _Gated = TypeVar("_Gated")
 _Result = TypeVar("_Result")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
-_AnyOnce = TypeVar("_AnyOnce")
+_AnyJob = TypeVar("_AnyJob")
 _Parameters = ParamSpec("_Parameters")
 _Foreign = Literal["refuse", "ignore-unknown"]
 _Fault = Literal["lose-request", "cut-before-reply", "cut-after-reply", "drop-reply", "freeze", "expire", "bring-back"]
@@ -82,7 +82,7 @@ _Kind = Literal[
 ]
 
 @disjoint_base
-class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
+class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyJob]):
     def mutex(
         self,
         path: str,
@@ -91,9 +91,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         reentrant: bool = False,
         cancel: bool = True,
         linger: float | None = None,
-        local_turns: int = 1,
-        figures: str | None = None,
-        dialect: str = "curator",
+        max_local_handoffs: int = 0,
+        metrics_name: str | None = None,
+        naming: str = "curator",
         foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def read_lock(
@@ -104,9 +104,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         reentrant: bool = False,
         cancel: bool = True,
         linger: float | None = None,
-        local_turns: int = 1,
-        figures: str | None = None,
-        dialect: str = "curator",
+        max_local_handoffs: int = 0,
+        metrics_name: str | None = None,
+        naming: str = "curator",
         foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def write_lock(
@@ -117,9 +117,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         reentrant: bool = False,
         cancel: bool = True,
         linger: float | None = None,
-        local_turns: int = 1,
-        figures: str | None = None,
-        dialect: str = "curator",
+        max_local_handoffs: int = 0,
+        metrics_name: str | None = None,
+        naming: str = "curator",
         foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def semaphore(
@@ -131,7 +131,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         limit_at: str | None = None,
         timeout: float | None = None,
         cancel: bool = True,
-        figures: str | None = None,
+        metrics_name: str | None = None,
         foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def election(
@@ -141,17 +141,17 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         timeout: float | None = None,
         reentrant: bool = False,
         cancel: bool = True,
-        figures: str | None = None,
+        metrics_name: str | None = None,
         foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
-    def exclusive(
+    def single_node(
         self,
         path: str,
         *,
         timeout: float | None = None,
         reentrant: bool = False,
         cancel: bool = True,
-        figures: str | None = None,
+        metrics_name: str | None = None,
     ) -> _AnyLock: ...
     def all(
         self,
@@ -160,12 +160,12 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         timeout: float | None = None,
         reentrant: bool = False,
         cancel: bool = True,
-        figures: str | None = None,
+        metrics_name: str | None = None,
     ) -> _AnyLock: ...
     def any(
-        self, locks: Iterable[_BaseLock], *, timeout: float | None = None, cancel: bool = True, figures: str | None = None
+        self, locks: Iterable[_BaseLock], *, timeout: float | None = None, cancel: bool = True, metrics_name: str | None = None
     ) -> _AnyLock: ...
-    def once(
+    def job(
         self,
         path: str,
         every: float | str | timedelta,
@@ -174,7 +174,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
         after_failure: Literal["again", "next"] = "again",
         timeout: float | None = None,
         cancel: bool = True,
-    ) -> _AnyOnce: ...
+    ) -> _AnyJob: ...
     def barrier(self, path: str) -> _AnyBarrier: ...
     def double_barrier(self, path: str, members: int, *, timeout: float | None = None) -> _AnyDoubleBarrier: ...
     def stats(self) -> Stats: ...
@@ -188,7 +188,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyOnce]):
     def session_timeout(self) -> float | None: ...
 
 @final
-class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
+class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Job]):
     def __new__(
         cls,
         hosts: str | Iterable[str | tuple[str, int]] | None = None,
@@ -204,7 +204,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
         access: str | Iterable[str] = "open",
         server_version: tuple[int, int] | None = None,
         heartbeat: bool = True,
-        told_within: float | None = None,
+        loss_timeout: float | None = None,
     ) -> Self: ...
     @property
     def aio(self) -> AsyncClient: ...
@@ -229,7 +229,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Once]):
     ) -> None: ...
 
 @final
-class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier, AsyncOnce]):
+class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier, AsyncJob]):
     @property
     def aio(self) -> AsyncClient: ...
     async def connect(self, timeout: float | None = None) -> None: ...
@@ -485,11 +485,11 @@ class AsyncMember:
     ) -> Literal[False]: ...
 
 @final
-class Once:
+class Job:
     @property
     def path(self) -> str: ...
     @property
-    def aio(self) -> AsyncOnce: ...
+    def aio(self) -> AsyncJob: ...
     def last(self) -> Record | None: ...
     def __enter__(self) -> Run: ...
     def __exit__(
@@ -513,11 +513,11 @@ class Once:
     def __call__(self, function: Callable[_Parameters, _Result], /) -> Callable[_Parameters, _Result | None]: ...
 
 @final
-class AsyncOnce:
+class AsyncJob:
     @property
     def path(self) -> str: ...
     @property
-    def aio(self) -> AsyncOnce: ...
+    def aio(self) -> AsyncJob: ...
     async def last(self) -> Record | None: ...
     async def __aenter__(self) -> AsyncRun: ...
     async def __aexit__(

@@ -165,7 +165,7 @@ named_tuple! {
         session: contender.session,
         token: contender.token.value(),
         since: since_1970(contender.since),
-        dialect: contender.dialect.to_string(),
+        naming: contender.naming.to_string(),
         node: contender.node,
         role: contender.role.to_string(),
         holds: contender.holds,

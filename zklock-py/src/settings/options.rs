@@ -17,7 +17,7 @@ pub(crate) struct Timeouts {
     /// For calls that do not wait for others.
     pub(crate) trying: f64,
     /// How soon a holder must learn of a loss.
-    pub(crate) told_within: Option<f64>,
+    pub(crate) loss_timeout: Option<f64>,
 }
 
 /// Makes the options of a client from its arguments.
@@ -45,8 +45,8 @@ pub(crate) fn options(
     let mut options = ClientOptions::new(hosts).map_err(fail)?;
     options = options.session_timeout(session_timeout).connect_timeout(connect_timeout);
     options = options.try_timeout(try_timeout);
-    if let Some(told_within) = timeouts.told_within {
-        options = options.told_within(seconds(py, "told_within", told_within)?);
+    if let Some(loss_timeout) = timeouts.loss_timeout {
+        options = options.loss_timeout(seconds(py, "loss_timeout", loss_timeout)?);
     }
     if let Some(chroot) = chroot {
         options = options.chroot(chroot);

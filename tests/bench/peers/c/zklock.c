@@ -34,10 +34,10 @@ static void *lock(void *client, const char *path) {
     zklock_lock_options *options;
     must("options", zklock_lock_options_new(&options));
     char count[2][16];
-    snprintf(count[0], sizeof count[0], "%d", option("linger"));
-    snprintf(count[1], sizeof count[1], "%d", option("turns"));
+    snprintf(count[0], sizeof count[0], "%ds", option("linger"));
+    snprintf(count[1], sizeof count[1], "%d", option("turns") - 1);
     if (option("linger")) must("linger", zklock_lock_options_set(options, "linger", count[0]));
-    if (option("turns")) must("turns", zklock_lock_options_set(options, "local-turns", count[1]));
+    if (option("turns")) must("turns", zklock_lock_options_set(options, "max-local-handoffs", count[1]));
     if (option("reentrant")) must("reentrant", zklock_lock_options_set(options, "reentrant", "yes"));
     must("mutex", zklock_mutex_new(client, path, options, &l->lock));
     zklock_lock_options_free(options);

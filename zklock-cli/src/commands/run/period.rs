@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
-use zklock::{Begun, Client, Hold, Lock, Once, OnceSpec, Owner, Record, RunEntry, RunOutcome, Wait};
+use zklock::{Begun, Client, Hold, Job, JobSpec, Lock, Owner, Record, RunEntry, RunOutcome, Wait};
 
 use crate::commands::choice::Choice;
 use crate::duration;
@@ -46,25 +46,25 @@ impl From<AfterFailure> for zklock::AfterFailure {
 
 impl Period {
     /// Returns the job whose runs hold this mutex; `None` if the command runs whenever it has the lock.
-    pub(crate) fn job(&self, choice: &Choice, lock: &Lock) -> Result<Option<Once>, Failure> {
+    pub(crate) fn job(&self, choice: &Choice, lock: &Lock) -> Result<Option<Job>, Failure> {
         let Some(every) = self.every else { return Ok(None) };
         // The parser does not ask for what another option excludes.
         let Some(path) = &choice.mutex else {
             return Err(Failure::usage("--every needs a mutex: name the job with --mutex PATH"));
         };
-        if choice.dialect.is_some() {
+        if choice.naming.is_some() {
             return Err(Failure::usage(
-                "--every has a record in the lock's node, so it takes no --dialect: leave one out",
+                "--every has a record in the lock's node, so it takes no --naming: leave one out",
             ));
         }
-        let spec = OnceSpec::new(path, every)?.offset(self.offset)?.after_failure(self.after_failure.into());
-        Ok(Some(Once::new(lock.clone(), spec)?))
+        let spec = JobSpec::new(path, every)?.offset(self.offset)?.after_failure(self.after_failure.into());
+        Ok(Some(Job::new(lock.clone(), spec)?))
     }
 }
 
 /// Begins a run of the job, or acquires the lock if there is none.
 pub(crate) async fn begin(
-    job: Option<&Once>,
+    job: Option<&Job>,
     choice: &Choice,
     client: &Client,
     lock: &Lock,

@@ -93,7 +93,7 @@ impl<T: Holds, N> HeldAt<T, N> {
             && self.held_by(owner).any(|held| held == (Role::Write, true))
     }
 
-    /// Returns the owner's turn of the write side, which it alone can release, in the dialect of this reader. A hold that
+    /// Returns the owner's turn of the write side, which it alone can release, in the naming scheme of this reader. A hold that
     /// anybody can release may have been handed to another thread or task, which writes. A lock with further claims cannot go
     /// inside one of them, and a home-made lock has no two nodes with one number.
     pub fn writer(&self, owner: &T::Owner, claims: &[Claim]) -> Option<&T> {

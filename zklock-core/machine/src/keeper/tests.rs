@@ -63,26 +63,26 @@ fn beats_come_twice_as_often_while_less_than_a_quarter_of_the_timeout_is_left() 
 
 #[test]
 fn a_holder_learns_later_if_that_is_asked_for_and_never_later_than_a_third_of_the_timeout() {
-    for (asked, told_within) in [(0, 2_400), (1_000, 2_400), (6_000, 6_000), (8_000, 8_000), (60_000, 8_000)]
+    for (asked, loss_timeout) in [(0, 2_400), (1_000, 2_400), (6_000, 6_000), (8_000, 8_000), (60_000, 8_000)]
     {
         let mut keeper = keeper().telling_within(Duration::from_millis(asked));
-        assert_eq!(keeper.told_within(), Duration::from_millis(told_within));
+        assert_eq!(keeper.loss_timeout(), Duration::from_millis(loss_timeout));
         let hold = keeper.handle_grant(node("/a"), at(0));
-        let beat = at(0) + Duration::from_millis(told_within) * 5 / 6;
+        let beat = at(0) + Duration::from_millis(loss_timeout) * 5 / 6;
         assert!(keeper.clone().poll_beat(beat.before(Duration::from_millis(1)), true).is_none());
         assert!(keeper.clone().poll_beat(beat, true).is_some());
         // A watch is set when the first beat would usually be due.
-        let is_watched = told_within > 2_400;
+        let is_watched = loss_timeout > 2_400;
         assert_eq!(keeper.poll_timeout(at(0), true), Some(if is_watched { at(2_000) } else { beat }));
         assert_eq!(keeper.clone().poll_watch(at(2_000), true).len(), usize::from(is_watched));
         let until = keeper.lease().until();
-        let lost = until + Duration::from_millis(told_within);
+        let lost = until + Duration::from_millis(loss_timeout);
         assert_eq!(keeper.poll_lost(until), None);
         assert_eq!(keeper.poll_timeout(until, false), Some(lost));
         assert_eq!(keeper.poll_lost(lost), Some((hold, LossReason::LeaseLapsed)));
         // The limits are those of the timeout that is granted now.
         keeper.handle_granted(at(0), T / 2, at(0));
-        assert_eq!(keeper.told_within(), Duration::from_millis(asked.clamp(1_200, 4_000)));
+        assert_eq!(keeper.loss_timeout(), Duration::from_millis(asked.clamp(1_200, 4_000)));
     }
 }
 

@@ -171,9 +171,9 @@ fn marks_say_which_session_and_which_attempt_they_are_of() {
 }
 
 #[test]
-fn what_users_call_dialects_and_roles() {
-    let dialects: Vec<_> = Dialect::ALL.iter().map(ToString::to_string).collect();
-    assert_eq!(dialects, ["curator", "kazoo", "writelock"]);
+fn what_users_call_namings_and_roles() {
+    let namings: Vec<_> = Naming::ALL.iter().map(ToString::to_string).collect();
+    assert_eq!(namings, ["curator", "kazoo", "writelock"]);
     let roles: Vec<_> = Role::ALL.iter().map(ToString::to_string).collect();
     assert_eq!(roles, ["exclusive", "read", "write"]);
     for (one, other) in [(Role::Read, Role::Write), (Role::Write, Role::Write), (Role::Exclusive, Role::Read)]
@@ -184,7 +184,7 @@ fn what_users_call_dialects_and_roles() {
 }
 
 #[test]
-fn a_mark_that_is_not_of_its_dialect_makes_no_contender() {
+fn a_mark_that_is_not_of_its_naming_makes_no_contender() {
     for text in
         ["x-0000000001", "x--0000000001", "x-1--0000000001", "y-1-0000000001", "_c_-__READ__0000000001"]
     {

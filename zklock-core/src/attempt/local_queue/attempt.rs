@@ -449,7 +449,7 @@ fn deletion<'a>(held: &[Arc<str>], flight: &[Operation], outcomes: &'a [Outcome]
     of_hold.map(|(_, outcome)| outcome).max_by_key(|outcome| severity(outcome))
 }
 
-/// Whether it deletes a node that the hold depends on. The companion of an exclusive lock's node is deleted alone only if
+/// Whether it deletes a node that the hold depends on. The companion of a single-node lock's node is deleted alone only if
 /// that node is gone.
 fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
     match operation {

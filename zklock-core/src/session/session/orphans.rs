@@ -41,7 +41,7 @@ impl Session {
         }
     }
 
-    /// Deletes the companion of an exclusive lock's node, and that node if it is of the same transaction.
+    /// Deletes the companion of a single-node lock's node, and that node if it is of the same transaction.
     async fn heal_pair(self: Arc<Self>, directory: Arc<str>, companion: String) {
         let path = format!("{directory}/{SINGLE_NAME}");
         let inspect = |path: &String| Operation::Inspect { path: path.clone() };

@@ -174,9 +174,9 @@ fn a_hold_is_valid_until_the_lease_ends_and_no_longer() {
     });
 }
 
-/// The ensemble has lost the deletion of an exclusive lock's nodes.
+/// The ensemble has lost the deletion of a single-node lock's nodes.
 #[test]
-fn nodes_of_an_exclusive_lock_that_come_back_go_together_and_spare_that_of_another() {
+fn nodes_of_a_single_node_lock_that_come_back_go_together_and_spare_that_of_another() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();

@@ -19,11 +19,11 @@ fn keeper(state: SlotState) -> SessionKeeper {
 #[test]
 fn holds_are_kept_as_the_options_say() {
     virtual_clock::run(async {
-        let (timeout, told_within) = (Duration::from_secs(10), Duration::from_secs(3));
+        let (timeout, loss_timeout) = (Duration::from_secs(10), Duration::from_secs(3));
         let options = || ClientOptions::new("none:1").unwrap();
         let keeper = |options: &ClientOptions| super::keeper(options, timeout, clock::now());
-        assert_eq!(keeper(&options()).told_within(), timeout / 10);
-        assert_eq!(keeper(&options().told_within(told_within)).told_within(), told_within);
+        assert_eq!(keeper(&options()).loss_timeout(), timeout / 10);
+        assert_eq!(keeper(&options().loss_timeout(loss_timeout)).loss_timeout(), loss_timeout);
         assert!(keeper(&options()).has_heartbeat() && !keeper(&options().heartbeat(false)).has_heartbeat());
     });
 }

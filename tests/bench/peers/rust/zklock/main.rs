@@ -18,7 +18,7 @@ impl harness::Peer for Zklock {
         let timeout = Duration::from_secs(args.option("timeout").unwrap_or(30).into());
         let mut options = ClientOptions::new(connect).unwrap().session_timeout(timeout);
         if let Some(millis) = args.option("told") {
-            options = options.told_within(Duration::from_millis(millis.into()));
+            options = options.loss_timeout(Duration::from_millis(millis.into()));
         }
         Client::connect(options).await.unwrap()
     }
@@ -28,7 +28,7 @@ impl harness::Peer for Zklock {
             spec = spec.linger(Duration::from_secs(seconds.into()));
         }
         if let Some(turns) = args.option("turns") {
-            spec = spec.local_turns(turns);
+            spec = spec.max_local_handoffs(turns - 1);
         }
         Self { lock: client.lock(&spec).unwrap(), held: None }
     }

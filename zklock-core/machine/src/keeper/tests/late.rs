@@ -17,8 +17,8 @@ struct Late {
 
 impl Late {
     /// A session of which something has been held for long, without any delay. Its holders may learn of a loss this late.
-    fn steady(told_within: Duration) -> (Self, HoldId) {
-        let mut keeper = keeper().telling_within(told_within);
+    fn steady(loss_timeout: Duration) -> (Self, HoldId) {
+        let mut keeper = keeper().telling_within(loss_timeout);
         let hold = keeper.handle_grant(node("/a"), at(0));
         let mut late = Self { keeper, now: at(0), beats: VecDeque::new(), sent: 0 };
         assert!(late.keeps(hold, T * 3, |_| Duration::from_millis(1)));
@@ -79,8 +79,8 @@ impl Late {
 
 /// Acquires a free lock in a session that has been idle for this long, with writes one after the other. Returns how long that
 /// took, if it took no longer than two timeouts, and whether the hold can be relied on from then on.
-fn acquires(late: Duration, idle: Duration, told_within: Duration) -> Option<(Duration, bool)> {
-    let keeper = Keeper::new(T, at(0), at(1)).telling_within(told_within);
+fn acquires(late: Duration, idle: Duration, loss_timeout: Duration) -> Option<(Duration, bool)> {
+    let keeper = Keeper::new(T, at(0), at(1)).telling_within(loss_timeout);
     let start = at(1) + idle;
     let mut this = Late { keeper, now: start, beats: VecDeque::new(), sent: 0 };
     let mut sent = start;
@@ -115,13 +115,13 @@ fn acquires(late: Duration, idle: Duration, told_within: Duration) -> Option<(Du
 }
 
 /// Returns how long it takes to acquire a lock that can be kept, at the longest, with answers that are late by up to `within`.
-fn acquires_within(within: Duration, told_within: Duration) -> Duration {
+fn acquires_within(within: Duration, loss_timeout: Duration) -> Duration {
     let idles = [0, 5, 100, 300, 500, 700, 900, 990, 1_100, 5_000].map(|thousandths| T * thousandths / 1_000);
     let delays = (10..=within.as_millis() as u64).step_by(130).map(Duration::from_millis);
     let took = delays.flat_map(|late| idles.map(|idle| (late, idle))).map(|(late, idle)| {
-        match acquires(late, idle, told_within) {
+        match acquires(late, idle, loss_timeout) {
             Some((took, true)) => took,
-            other => panic!("{told_within:?}, late by {late:?} after {idle:?}: {other:?}"),
+            other => panic!("{loss_timeout:?}, late by {late:?} after {idle:?}: {other:?}"),
         }
     });
     took.max().unwrap()
@@ -135,9 +135,9 @@ fn what_is_granted_can_be_kept_however_late_the_answers_are_up_to_a_fifth_of_the
 
 #[test]
 fn what_is_granted_can_be_kept_with_rare_beats_if_answers_are_late_by_an_eighth_of_the_timeout() {
-    for told_within in [T / 5, T / 4, T / 3] {
-        let longest = acquires_within(T / 8, told_within);
-        assert!(longest < T, "{told_within:?}: {longest:?}");
+    for loss_timeout in [T / 5, T / 4, T / 3] {
+        let longest = acquires_within(T / 8, loss_timeout);
+        assert!(longest < T, "{loss_timeout:?}: {longest:?}");
     }
 }
 
@@ -153,20 +153,20 @@ fn a_grant_waits_for_beats_if_answers_are_later_than_a_twentieth_of_the_timeout(
 }
 
 /// Whether a hold survives answers that are late by this much, from one moment on and for ten timeouts.
-fn survives(told_within: Duration, lateness: impl Fn(u32) -> Duration) -> bool {
-    let (mut late, hold) = Late::steady(told_within);
+fn survives(loss_timeout: Duration, lateness: impl Fn(u32) -> Duration) -> bool {
+    let (mut late, hold) = Late::steady(loss_timeout);
     late.keeps(hold, T * 10, lateness)
 }
 
 /// Whether it survives answers that are all as late as this, and ones that are sooner or later but never later than this.
-fn survives_all_up_to(within: Duration, told_within: Duration) {
+fn survives_all_up_to(within: Duration, loss_timeout: Duration) {
     for millis in (0..=within.as_millis()).step_by(25) {
         let late = Duration::from_millis(millis as u64);
-        assert!(survives(told_within, |_| late), "late by {late:?}");
+        assert!(survives(loss_timeout, |_| late), "late by {late:?}");
     }
     // Now one, now the other. The steps have no common divisor with the number of different answers.
     for step in [7, 31, 57, 91] {
-        assert!(survives(told_within, |number| within * (number * step % 101) / 100), "in steps of {step}");
+        assert!(survives(loss_timeout, |number| within * (number * step % 101) / 100), "in steps of {step}");
     }
     // In no order, and every third as late as it may be.
     for seed in 1..=100_u32 {
@@ -174,13 +174,13 @@ fn survives_all_up_to(within: Duration, told_within: Duration) {
             (number + seed * 1_000).wrapping_mul(0x9e37_79b1).rotate_left(16).wrapping_mul(0x85eb_ca6b) >> 8
         };
         let lateness = |number| if number % 3 == 0 { within } else { within * (any(number) % 101) / 100 };
-        assert!(survives(told_within, lateness), "{told_within:?}, seed {seed}");
+        assert!(survives(loss_timeout, lateness), "{loss_timeout:?}, seed {seed}");
     }
 }
 
 /// How many beats there are in ten timeouts whose answers are late by this much.
-fn beats(told_within: Duration, lateness: Duration) -> u32 {
-    let (mut late, hold) = Late::steady(told_within);
+fn beats(loss_timeout: Duration, lateness: Duration) -> u32 {
+    let (mut late, hold) = Late::steady(loss_timeout);
     let before = late.sent;
     assert!(late.keeps(hold, T * 10, |_| lateness));
     late.sent - before
@@ -207,39 +207,39 @@ fn answers_that_come_within_a_beat_cost_no_more_beats_and_later_ones_twice_as_ma
 #[test]
 fn a_client_that_may_learn_later_has_fewer_beats_and_a_third_at_the_least() {
     let usual = beats(Duration::ZERO, Duration::from_millis(1));
-    for (told_within, part) in [(T / 5, 2), (T / 4, 2), (T / 3, 3), (T, 3)] {
+    for (loss_timeout, part) in [(T / 5, 2), (T / 4, 2), (T / 3, 3), (T, 3)] {
         for late in [Duration::from_millis(1), T / 40] {
-            assert!(beats(told_within, late) <= usual / part, "{told_within:?}, late by {late:?}");
+            assert!(beats(loss_timeout, late) <= usual / part, "{loss_timeout:?}, late by {late:?}");
         }
-        assert!(beats(told_within, T / 16) <= usual, "{told_within:?}");
+        assert!(beats(loss_timeout, T / 16) <= usual, "{loss_timeout:?}");
     }
 }
 
 #[test]
 fn with_rare_beats_a_hold_survives_answers_that_are_late_by_an_eighth_of_the_timeout() {
-    for told_within in [T / 5, T / 4, T / 3] {
-        survives_all_up_to(T / 8, told_within);
+    for loss_timeout in [T / 5, T / 4, T / 3] {
+        survives_all_up_to(T / 8, loss_timeout);
     }
 }
 
 #[test]
 fn with_rare_beats_later_answers_put_a_hold_at_risk_and_cost_it_no_more() {
-    for told_within in [T / 5, T / 4, T / 3] {
+    for loss_timeout in [T / 5, T / 4, T / 3] {
         for late in [T / 7, T / 6] {
-            let (mut this, hold) = Late::steady(told_within);
+            let (mut this, hold) = Late::steady(loss_timeout);
             // Answers are suddenly late: it may be at risk for a while. It is not lost, so it can be relied on in the end.
             let is_not_lost = this.goes_on(T * 2, |_| late, |keeper, now| keeper.poll_lost(now).is_none());
-            assert!(is_not_lost, "{told_within:?}, late by {late:?}");
-            assert!(this.keeps(hold, T * 5, |_| late), "{told_within:?}, late by {late:?}");
+            assert!(is_not_lost, "{loss_timeout:?}, late by {late:?}");
+            assert!(this.keeps(hold, T * 5, |_| late), "{loss_timeout:?}, late by {late:?}");
         }
     }
 }
 
 /// Whether a hold that was acquired at once, in a session that had been idle, is not lost if answers are late by this much, after
 /// so many that were not.
-fn outlives(told_within: Duration, quick: u32, late: Duration) -> bool {
+fn outlives(loss_timeout: Duration, quick: u32, late: Duration) -> bool {
     let (at_once, now) = (Duration::from_millis(2), at(1) + T * 5);
-    let keeper = Keeper::new(T, at(0), at(1)).telling_within(told_within);
+    let keeper = Keeper::new(T, at(0), at(1)).telling_within(loss_timeout);
     let mut this = Late { keeper, now: now + at_once * 2, beats: VecDeque::new(), sent: 0 };
     for sent in [now, now + at_once] {
         this.keeper.handle_write(sent, sent + at_once);
@@ -252,10 +252,13 @@ fn outlives(told_within: Duration, quick: u32, late: Duration) -> bool {
 #[test]
 fn a_young_hold_of_a_session_that_was_idle_survives_answers_that_are_suddenly_late_by_a_twelfth_of_the_timeout()
  {
-    for told_within in [Duration::ZERO, T / 5, T / 4, T / 3] {
+    for loss_timeout in [Duration::ZERO, T / 5, T / 4, T / 3] {
         for quick in 0..10 {
             for part in [12, 16, 20, 24, 40] {
-                assert!(outlives(told_within, quick, T / part), "{told_within:?}, {quick} and then T/{part}");
+                assert!(
+                    outlives(loss_timeout, quick, T / part),
+                    "{loss_timeout:?}, {quick} and then T/{part}"
+                );
             }
         }
     }

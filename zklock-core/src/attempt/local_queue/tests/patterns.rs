@@ -5,7 +5,7 @@ use crate::attempt::local_queue::{HeldAt, LocalQueue};
 use crate::attempt::shared::Handle;
 use crate::base::clock::{self, virtual_clock};
 use crate::machine::claim::{Claim, Watching};
-use crate::machine::name::{Dialect, Role, Uuid, mark_in_data, marked};
+use crate::machine::name::{Naming, Role, Uuid, mark_in_data, marked};
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
 use crate::session::fake::FakeEnsemble;
@@ -18,8 +18,8 @@ use std::time::Duration;
 fn locks<const COUNT: usize>(ensemble: &FakeEnsemble) -> [Arc<LocalQueue>; COUNT] {
     let slot = Arc::new(Slot::of(SlotState::Open(ensemble.session())));
     let handle = Handle::new(Pool::of(slot), Arc::default());
-    let dialect = Dialect::pattern("lock-{sequence}").unwrap();
-    let claim = Claim::at("/a", Claim::scheme(Role::Exclusive, &dialect).unwrap(), &dialect).unwrap();
+    let naming = Naming::pattern("lock-{sequence}").unwrap();
+    let claim = Claim::at("/a", Claim::scheme(Role::Exclusive, &naming).unwrap(), &naming).unwrap();
     let held_at: Arc<HeldAt> = Arc::default();
     let locks = std::array::from_fn(|number| {
         let watching = if number == 0 { Watching::Nearest } else { Watching::Children };

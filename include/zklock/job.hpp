@@ -1,7 +1,7 @@
 /* Jobs that run once in each period, on one of many hosts. */
 
-#ifndef ZKLOCK_ONCE_HPP
-#define ZKLOCK_ONCE_HPP
+#ifndef ZKLOCK_JOB_HPP
+#define ZKLOCK_JOB_HPP
 
 #include <chrono>
 #include <cstdint>
@@ -37,16 +37,16 @@ public:
     zklock::hold &hold() noexcept { return hold_; }
     /** Records that the job is done in this period, and releases its lock. Throws a lost_error if the lock was lost: the run
         counts as failed then, and another process may have begun to run the job again. */
-    void done() { detail::check(zklock_once_end(hold_.get(), nullptr)); }
+    void done() { detail::check(zklock_job_end(hold_.get(), nullptr)); }
     /** Records that the job has failed, and why, and releases its lock. It throws what done() throws. */
-    void failed(const std::string &why) { detail::check(zklock_once_end(hold_.get(), detail::text(why))); }
+    void failed(const std::string &why) { detail::check(zklock_job_end(hold_.get(), detail::text(why))); }
     /** Does what done() does, in the background. Keep the run and the call until there is a result. */
     async_call<void> start_done() { return ending(nullptr); }
     /** Does what failed() does, in the background. Keep the run and the call until there is a result. */
     async_call<void> start_failed(const std::string &why) { return ending(detail::text(why)); }
 private:
     async_call<void> ending(const char *failure) {
-        return async_call<void>(detail::ask<zklock_call *>(zklock_once_end_start, hold_.get(), failure));
+        return async_call<void>(detail::ask<zklock_call *>(zklock_job_end_start, hold_.get(), failure));
     }
 
     zklock::hold hold_;
@@ -63,36 +63,36 @@ struct given<run> {
 /**
  * A job, which runs on one of many hosts, once in each period.
  *
- *     zklock::once job(client, "/jobs/report", 24h, 12h);
+ *     zklock::job job(client, "/jobs/report", 24h, 12h);
  *     if (auto run = job.begin()) {
  *         write_the_report(run->hold().token());
  *         run->done();
  *     }
  */
-class once : public detail::owner<zklock_once, zklock_once_free> {
+class job : public detail::owner<zklock_job, zklock_job_free> {
 public:
     using owner::owner;
-    /** The job at a path. Its periods are counted from 1970, and begin later by the offset: see zklock_once_new. This sends no
+    /** The job at a path. Its periods are counted from 1970, and begin later by the offset: see zklock_job_new. This sends no
         request. */
-    once(const client &maker, const std::string &path, detail::span every, detail::span offset = detail::span::zero(),
+    job(const client &maker, const std::string &path, detail::span every, detail::span offset = detail::span::zero(),
          after_failure then = after_failure::again)
-        : owner(detail::ask<zklock_once *>(zklock_once_new, maker.get(), detail::text(path), detail::ms(every),
+        : owner(detail::ask<zklock_job *>(zklock_job_new, maker.get(), detail::text(path), detail::ms(every),
                                            detail::ms(offset), static_cast<zklock_after_failure>(then))) {}
 
     /** Begins a run; nothing if the job has run in this period. It waits while another process runs the job. */
     [[nodiscard]] std::optional<run> begin() const { return begin_for(detail::span::max()); }
     /** Like begin(), but waits for up to this time. Then it throws a timeout_error. */
     [[nodiscard]] std::optional<run> begin_for(detail::span wait) const {
-        return ask_unless<run, zklock_hold *>(ZKLOCK_DONE, zklock_once_begin, detail::ms(wait));
+        return ask_unless<run, zklock_hold *>(ZKLOCK_DONE, zklock_job_begin, detail::ms(wait));
     }
     /** Begins a run in the background, and waits for up to this time. Then the call gives a timeout_error. If the job has run
         in this period, it gives a done_error. */
     async_call<run> start_begin(detail::span wait = detail::span::max()) const {
-        return async_call<run>(ask<zklock_call *>(zklock_once_begin_start, detail::ms(wait)));
+        return async_call<run>(ask<zklock_call *>(zklock_job_begin_start, detail::ms(wait)));
     }
     /** What is recorded of the last run; nothing if the job has never run. It neither waits for a run nor disturbs it. */
     std::optional<record> last() const {
-        const auto it = ask<zklock_record>(zklock_once_last);
+        const auto it = ask<zklock_record>(zklock_job_last);
         if (it.outcome == ZKLOCK_RUN_NEVER) return std::nullopt;
         const auto at = [](std::int64_t since_1970) {
             return std::chrono::system_clock::time_point(std::chrono::milliseconds(since_1970));
@@ -105,4 +105,4 @@ public:
 };
 } // namespace zklock
 
-#endif // ZKLOCK_ONCE_HPP
+#endif // ZKLOCK_JOB_HPP

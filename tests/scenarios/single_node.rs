@@ -1,4 +1,4 @@
-//! The exclusive lock: one plain node, which exists or not, and a companion whose name is unique to its holder.
+//! The single-node lock: one plain node, which exists or not, and a companion whose name is unique to its holder.
 
 mod ghosts;
 
@@ -17,7 +17,7 @@ async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
     let clients = clients(&shared().connect_string(), 20).await;
     let mut tries = JoinSet::new();
     for client in &clients {
-        let lock = client.exclusive(path).unwrap();
+        let lock = client.single_node(path).unwrap();
         tries.spawn(async move { lock.try_acquire().await.unwrap() });
     }
     let mut holds: Vec<_> = soon(tries.join_all()).await.into_iter().flatten().collect();
@@ -34,7 +34,7 @@ async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
     assert_eq!(operator.data(companion), operator.data(node));
     let stat = operator.stat(hold.node()).unwrap();
     assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
-    let lock = clients[0].exclusive(path).unwrap();
+    let lock = clients[0].single_node(path).unwrap();
     assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "it is held");
     soon(hold.release()).await.unwrap();
     let again = soon(lock.try_acquire()).await.unwrap().expect("it is free");
@@ -51,7 +51,7 @@ async fn faults_let_nobody_in_beside_the_holder() {
         limit: 1,
         clients: 6,
         contenders: 6,
-        lock: |client, path, _| (client.exclusive(path).unwrap(), 1),
+        lock: |client, path, _| (client.single_node(path).unwrap(), 1),
         lasts: Duration::from_millis(2),
         meet: 1,
     };
@@ -64,10 +64,10 @@ async fn writes_that_it_guards_are_refused_once_it_is_lost() {
     let (path, operator, admin) = ("/exclusive-lock/guarded", operator(), client().await);
     let (holder, next) = (client().await, client().await);
     let written = "/exclusive-lock/written";
-    let hold = held(&holder.exclusive(path).unwrap()).await;
+    let hold = held(&holder.single_node(path).unwrap()).await;
     soon(hold.guarded().create(written, b"first").commit()).await.unwrap();
-    let waiter = acquire(&next.exclusive(path).unwrap());
-    assert_eq!(soon(admin.exclusive(path).unwrap().break_lock()).await.unwrap().len(), 1);
+    let waiter = acquire(&next.single_node(path).unwrap());
+    assert_eq!(soon(admin.single_node(path).unwrap().break_lock()).await.unwrap().len(), 1);
     // By now another contender has a node of the same name.
     let next = granted(waiter).await;
     let error = soon(hold.guarded().set_data(written, b"too late", None).commit()).await.unwrap_err();
@@ -82,7 +82,7 @@ async fn writes_that_it_guards_are_refused_once_it_is_lost() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
     let (path, operator, client) = ("/exclusive-lock/one-of-two", operator(), client().await);
-    let lock = client.exclusive(path).unwrap();
+    let lock = client.single_node(path).unwrap();
     for index in 0..2 {
         let hold = held(&lock).await;
         operator.delete(hold.nodes().nth(index).unwrap());
@@ -98,14 +98,14 @@ async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
     let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/exclusive-lock/handles");
-    let lock = client.lock(&LockSpec::exclusive(path).unwrap().watching(Watching::Children)).unwrap();
+    let lock = client.lock(&LockSpec::single_node(path).unwrap().watching(Watching::Children)).unwrap();
     let hold = held(&lock).await;
     let held_back =
         proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Freeze(Direction::ToServer)));
     drop((hold, lock));
     assert!(held_back.wait(SOON));
     proxy.record();
-    let lock = client.exclusive(path).unwrap();
+    let lock = client.single_node(path).unwrap();
     let next = acquire(&lock);
     let tried = tokio::spawn(async move { lock.acquire_timeout(A_WHILE / 4).await.map(drop) });
     assert_eq!(soon(tried).await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);

@@ -4,26 +4,26 @@
 
 #include <unistd.h>
 
-static zklock_hold *begins(zklock_once *once) {
+static zklock_hold *begins(zklock_job *job) {
     zklock_hold *run;
-    OK(zklock_once_begin(once, SOON_MS, &run));
+    OK(zklock_job_begin(job, SOON_MS, &run));
     return run;
 }
 
-static void is_done(zklock_once *once) {
+static void is_done(zklock_job *job) {
     zklock_hold *run;
-    IS(zklock_once_begin(once, SOON_MS, &run), ZKLOCK_DONE);
+    IS(zklock_job_begin(job, SOON_MS, &run), ZKLOCK_DONE);
 }
 
 static void ends(zklock_hold *run) {
-    OK(zklock_once_end(run, NULL));
+    OK(zklock_job_end(run, NULL));
     zklock_hold_free(run);
 }
 
-static zklock_record last(zklock_once *once) {
+static zklock_record last(zklock_job *job) {
     zklock_record record;
     memset(&record, 0x5A, sizeof record);
-    OK(zklock_once_last(once, &record));
+    OK(zklock_job_last(job, &record));
     for (size_t at = 0; at < sizeof record.reserved / sizeof *record.reserved; at++) CHECK(!record.reserved[at]);
     return record;
 }
@@ -31,30 +31,30 @@ static zklock_record last(zklock_once *once) {
 TEST(a_job_runs_once_in_its_period_and_tells_of_its_last_run) {
     zklock_client *client = new_client(), *other = new_client();
     const char *path = fresh_path();
-    zklock_once *once = new_once(client, path), *others = new_once(other, path);
+    zklock_job *job = new_job(client, path), *others = new_job(other, path);
     zklock_hold *none;
     zklock_record record = last(others);
     CHECK(record.outcome == ZKLOCK_RUN_NEVER && !record.began && !record.ended && !*record.identity);
-    zklock_hold *run = begins(once);
+    zklock_hold *run = begins(job);
     uint64_t token = token_of(run);
     record = last(others);
     CHECK(record.outcome == ZKLOCK_RUN_RUNNING && record.token == token && record.ended == -1);
-    IS(zklock_once_begin(others, 0, &none), ZKLOCK_TIMEOUT);
-    IS(zklock_once_begin(others, 50, &none), ZKLOCK_TIMEOUT);
-    OK(zklock_once_end(run, NULL));
-    IS(zklock_once_end(run, NULL), ZKLOCK_NOT_HELD);
+    IS(zklock_job_begin(others, 0, &none), ZKLOCK_TIMEOUT);
+    IS(zklock_job_begin(others, 50, &none), ZKLOCK_TIMEOUT);
+    OK(zklock_job_end(run, NULL));
+    IS(zklock_job_end(run, NULL), ZKLOCK_NOT_HELD);
     zklock_hold_free(run);
     is_done(others);
     /* It is no failure. */
-    SAYS("zklock_once_end: ");
-    record = last(once);
+    SAYS("zklock_job_end: ");
+    record = last(job);
     CHECK(record.outcome == ZKLOCK_RUN_DONE && record.token == token && !*record.failure);
     CHECK(record.began > 0 && record.ended >= record.began && record.next == 31536000000000 && record.period == 0);
     char pid[32];
     snprintf(pid, sizeof pid, "/%d", (int)getpid());
     CHECK(strstr(record.identity, pid));
-    zklock_once_free(once);
-    zklock_once_free(others);
+    zklock_job_free(job);
+    zklock_job_free(others);
     free_all(NULL, NULL, client);
     free_all(NULL, NULL, other);
 }
@@ -62,49 +62,49 @@ TEST(a_job_runs_once_in_its_period_and_tells_of_its_last_run) {
 TEST(a_run_that_fails_or_is_freed_is_followed_by_another) {
     zklock_client *client = new_client();
     const char *path = fresh_path();
-    zklock_once *once = new_once(client, path), *next;
-    zklock_hold *run = begins(once);
+    zklock_job *job = new_job(client, path), *next;
+    zklock_hold *run = begins(job);
     char why[1001] = "";
     for (int at = 0; at < 500; at++) strcat(why, "\303\274");
-    OK(zklock_once_end(run, why));
+    OK(zklock_job_end(run, why));
     zklock_hold_free(run);
     /* No half of a character. */
-    zklock_record record = last(once);
+    zklock_record record = last(job);
     CHECK(record.outcome == ZKLOCK_RUN_FAILED && strlen(record.failure) == 510 && !strncmp(record.failure, why, 510));
-    run = begins(once);
+    run = begins(job);
     zklock_hold_free(run);
-    CHECK(last(once).outcome == ZKLOCK_RUN_RUNNING);
-    ends(begins(once));
-    is_done(once);
-    zklock_once_free(once);
+    CHECK(last(job).outcome == ZKLOCK_RUN_RUNNING);
+    ends(begins(job));
+    is_done(job);
+    zklock_job_free(job);
 
-    OK(zklock_once_new(client, fresh_path(), 31536000000000, 1000, ZKLOCK_AFTER_FAILURE_NEXT, &next));
+    OK(zklock_job_new(client, fresh_path(), 31536000000000, 1000, ZKLOCK_AFTER_FAILURE_NEXT, &next));
     run = begins(next);
-    OK(zklock_once_end(run, "on purpose"));
+    OK(zklock_job_end(run, "on purpose"));
     zklock_hold_free(run);
     is_done(next);
     CHECK(last(next).next == 31536000001000);
-    zklock_once_free(next);
+    zklock_job_free(next);
     free_all(NULL, NULL, client);
 }
 
 TEST(a_run_whose_hold_is_lost_is_not_done) {
     zklock_client *client = new_client(), *other = new_client();
     const char *path = fresh_path();
-    zklock_once *once = new_once(client, path), *others = new_once(other, path);
-    zklock_hold *run = begins(once);
+    zklock_job *job = new_job(client, path), *others = new_job(other, path);
+    zklock_hold *run = begins(job);
     zklock_reason reason;
     ground("delete %s", node_of(run));
     OK(zklock_hold_wait_lost(run, SOON_MS, &reason));
     zklock_hold *next = begins(others);
-    IS(zklock_once_end(run, NULL), ZKLOCK_LOST);
+    IS(zklock_job_end(run, NULL), ZKLOCK_LOST);
     SAYS("counts as failed");
     zklock_hold_free(run);
     IS(zklock_hold_wait_lost(run, 0, &reason), ZKLOCK_INVALID_HANDLE);
     ends(next);
-    CHECK(last(once).outcome == ZKLOCK_RUN_DONE);
-    zklock_once_free(once);
-    zklock_once_free(others);
+    CHECK(last(job).outcome == ZKLOCK_RUN_DONE);
+    zklock_job_free(job);
+    zklock_job_free(others);
     free_all(NULL, NULL, client);
     free_all(NULL, NULL, other);
 }
@@ -112,22 +112,22 @@ TEST(a_run_whose_hold_is_lost_is_not_done) {
 TEST(runs_are_begun_and_ended_in_an_event_loop) {
     zklock_client *client = follow(new_client()), *other = new_client();
     const char *path = fresh_path();
-    zklock_once *once = new_once(client, path), *others = new_once(other, path);
+    zklock_job *job = new_job(client, path), *others = new_job(other, path);
     zklock_call *call, *ending;
     zklock_hold *run, *none;
     int here;
-    OK(zklock_once_begin_start(once, ZKLOCK_FOREVER, &call));
+    OK(zklock_job_begin_start(job, ZKLOCK_FOREVER, &call));
     OK(zklock_call_set_context(call, &here));
     CHECK(expect(client, ZKLOCK_EVENT_CALL).call == call);
     OK(zklock_call_hold(call, &run));
     IS(zklock_call_hold(call, &none), ZKLOCK_NOT_HELD);
     zklock_call_free(call);
     /* Another process waits for the end, and has nothing to do then. */
-    OK(zklock_once_begin_start(others, ZKLOCK_FOREVER, &call));
+    OK(zklock_job_begin_start(others, ZKLOCK_FOREVER, &call));
     /* With the record. */
     wait_for_contenders(path, 3);
     IS(zklock_call_hold(call, &none), ZKLOCK_PENDING);
-    OK(zklock_once_end_start(run, NULL, &ending));
+    OK(zklock_job_end_start(run, NULL, &ending));
     CHECK(expect(client, ZKLOCK_EVENT_CALL).call == ending);
     OK(zklock_call_finish(ending, NULL));
     zklock_call_free(ending);
@@ -136,23 +136,23 @@ TEST(runs_are_begun_and_ended_in_an_event_loop) {
     IS(zklock_call_hold(call, &none), ZKLOCK_DONE);
     IS(zklock_call_finish(call, NULL), ZKLOCK_DONE);
     zklock_call_free(call);
-    zklock_once_free(once);
-    zklock_once_free(others);
+    zklock_job_free(job);
+    zklock_job_free(others);
 
     /* A run that nobody takes counts as failed, and so does one whose end says so. */
-    once = new_once(client, fresh_path());
-    OK(zklock_once_begin_start(once, SOON_MS, &call));
+    job = new_job(client, fresh_path());
+    OK(zklock_job_begin_start(job, SOON_MS, &call));
     expect(client, ZKLOCK_EVENT_CALL);
     zklock_call_free(call);
-    run = begins(once);
-    OK(zklock_once_end_start(run, "on purpose", &ending));
+    run = begins(job);
+    OK(zklock_job_end_start(run, "on purpose", &ending));
     expect(client, ZKLOCK_EVENT_CALL);
     OK(zklock_call_finish(ending, NULL));
     zklock_call_free(ending);
     zklock_hold_free(run);
-    CHECK(!strcmp(last(once).failure, "on purpose"));
+    CHECK(!strcmp(last(job).failure, "on purpose"));
     /* The loss of a run's hold is an event like any other. */
-    OK(zklock_once_begin_start(once, SOON_MS, &call));
+    OK(zklock_job_begin_start(job, SOON_MS, &call));
     OK(zklock_call_set_context(call, &here));
     expect(client, ZKLOCK_EVENT_CALL);
     OK(zklock_call_hold(call, &run));
@@ -161,7 +161,7 @@ TEST(runs_are_begun_and_ended_in_an_event_loop) {
     zklock_event event = expect(client, ZKLOCK_EVENT_LOST);
     CHECK(event.hold == run && event.context == &here);
     zklock_hold_free(run);
-    zklock_once_free(once);
+    zklock_job_free(job);
     free_all(NULL, NULL, client);
     free_all(NULL, NULL, other);
 }

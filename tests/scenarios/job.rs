@@ -5,7 +5,7 @@ use crate::support::{SOON, client, operator, says, soon};
 use ground::until;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
-use zklock::{AfterFailure, Begun, Client, ErrorKind, LossReason, Once, OnceSpec, Record, Run, RunOutcome};
+use zklock::{AfterFailure, Begun, Client, ErrorKind, LossReason, Job, JobSpec, Record, Run, RunOutcome};
 use zklock_testkit::{Fault, Kind, Server};
 
 const PATH: &str = "/jobs/report";
@@ -23,16 +23,16 @@ async fn host(server: &Server) -> Client {
     client_with(server, SESSION).await
 }
 
-fn daily() -> OnceSpec {
-    OnceSpec::new(PATH, DAY).unwrap()
+fn daily() -> JobSpec {
+    JobSpec::new(PATH, DAY).unwrap()
 }
 
-fn job(client: &Client) -> Once {
-    client.once(&daily()).unwrap()
+fn job(client: &Client) -> Job {
+    client.job(&daily()).unwrap()
 }
 
-fn next_period_after_failure(client: &Client) -> Once {
-    client.once(&daily().after_failure(AfterFailure::Next)).unwrap()
+fn next_period_after_failure(client: &Client) -> Job {
+    client.job(&daily().after_failure(AfterFailure::Next)).unwrap()
 }
 
 #[track_caller]
@@ -51,15 +51,15 @@ fn record_of(begun: Begun<Run>) -> Record {
     }
 }
 
-async fn running(job: &Once) -> Run {
+async fn running(job: &Job) -> Run {
     run_of(soon(job.begin()).await.unwrap())
 }
 
-async fn already(job: &Once) -> Record {
+async fn already(job: &Job) -> Record {
     record_of(soon(job.begin()).await.unwrap())
 }
 
-fn waiting(job: &Once) -> JoinHandle<Begun<Run>> {
+fn waiting(job: &Job) -> JoinHandle<Begun<Run>> {
     let job = job.clone();
     tokio::spawn(async move { job.begin().await.unwrap() })
 }
@@ -68,8 +68,8 @@ fn waiting(job: &Once) -> JoinHandle<Begun<Run>> {
 async fn one_of_two_hosts_runs_it_and_the_other_waits_and_sees_what_it_did() {
     let path = "/once/hosts";
     // A period of a thousand years does not end during the test.
-    let spec = OnceSpec::new(path, 365_000 * DAY).unwrap();
-    let (one, other) = (client().await.once(&spec).unwrap(), client().await.once(&spec).unwrap());
+    let spec = JobSpec::new(path, 365_000 * DAY).unwrap();
+    let (one, other) = (client().await.job(&spec).unwrap(), client().await.job(&spec).unwrap());
     assert_eq!(soon(one.last()).await.unwrap(), None);
     let run = running(&one).await;
     let wait = waiting(&other);
@@ -114,7 +114,7 @@ async fn it_runs_again_in_the_next_period_which_the_servers_clock_begins() {
 async fn an_offset_moves_the_boundary() {
     let server = at_noon_of(7);
     let host = host(&server).await;
-    let job = host.once(&daily().offset(DAY / 2).unwrap()).unwrap();
+    let job = host.job(&daily().offset(DAY / 2).unwrap()).unwrap();
     soon(running(&job).await.done()).await.unwrap();
     server.set_date(DAY * 8 + DAY / 2 - Duration::from_secs(60));
     assert_eq!(already(&job).await.period(), 7);
@@ -170,7 +170,7 @@ async fn a_record_from_the_future_is_an_error_until_somebody_deletes_it() {
 async fn another_length_of_the_period_does_not_keep_it_from_running() {
     let server = at_noon_of(7);
     let host = host(&server).await;
-    let hourly = host.once(&OnceSpec::new(PATH, DAY / 24).unwrap()).unwrap();
+    let hourly = host.job(&JobSpec::new(PATH, DAY / 24).unwrap()).unwrap();
     soon(running(&hourly).await.done()).await.unwrap();
     let daily = job(&host);
     assert_eq!(already(&daily).await.period(), 7 * 24 + 12);
@@ -346,18 +346,18 @@ async fn whoever_gives_up_before_it_runs_has_not_used_up_the_period() {
 async fn servers_of_version_3_4_do() {
     let server = Server::builder().like("3.4").unwrap().start().unwrap();
     let host = host(&server).await;
-    let spec = OnceSpec::new(PATH, 365_000 * DAY).unwrap();
-    soon(running(&host.once(&spec).unwrap()).await.done()).await.unwrap();
-    already(&host.once(&spec).unwrap()).await;
+    let spec = JobSpec::new(PATH, 365_000 * DAY).unwrap();
+    soon(running(&host.job(&spec).unwrap()).await.done()).await.unwrap();
+    already(&host.job(&spec).unwrap()).await;
 }
 
 #[test]
 fn periods_and_offsets_that_cannot_be_are_refused() {
-    let refused = |spec: Result<OnceSpec, zklock::Error>, parts: &[&str]| {
+    let refused = |spec: Result<JobSpec, zklock::Error>, parts: &[&str]| {
         says(&spec.unwrap_err(), ErrorKind::InvalidInput, parts);
     };
-    refused(OnceSpec::new("jobs", DAY), &["jobs", "relative"]);
-    refused(OnceSpec::new(PATH, Duration::from_millis(999)), &[PATH, "999ms", "from a second"]);
-    refused(OnceSpec::new(PATH, Duration::MAX), &[PATH, "1,000 years"]);
+    refused(JobSpec::new("jobs", DAY), &["jobs", "relative"]);
+    refused(JobSpec::new(PATH, Duration::from_millis(999)), &[PATH, "999ms", "from a second"]);
+    refused(JobSpec::new(PATH, Duration::MAX), &[PATH, "1,000 years"]);
     refused(daily().offset(DAY), &[PATH, "less than the period"]);
 }

@@ -1,10 +1,10 @@
-//! The names of the nodes in each dialect.
+//! The names of the nodes in each naming scheme.
 
 use crate::support::queue::held;
-use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
+use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put};
 use crate::support::{client, operator, proxied_client, soon};
 use ground::{Kind, Side};
-use zklock::{Dialect, Role};
+use zklock::{Naming, Role};
 
 /// Whether this is the name, with a mark of this length, and the ten digits that the server appends. A mark with dashes is a UUID
 /// of version 8.
@@ -27,19 +27,19 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
     let session = client.session_id().unwrap();
     let write_lock = format!("x-{session}-");
     let table = [
-        (Dialect::Curator, Role::Exclusive, ("_c_", 36, "-lock-")),
-        (Dialect::Curator, Role::Read, ("_c_", 36, "-__READ__")),
-        (Dialect::Curator, Role::Write, ("_c_", 36, "-__WRIT__")),
-        (Dialect::Kazoo, Role::Exclusive, ("", 32, "__lock__")),
-        (Dialect::Kazoo, Role::Read, ("", 32, "__rlock__")),
-        (Dialect::Kazoo, Role::Write, ("", 32, "__lock__")),
-        (Dialect::WriteLock, Role::Exclusive, (&*write_lock, 36, "-")),
+        (Naming::Curator, Role::Exclusive, ("_c_", 36, "-lock-")),
+        (Naming::Curator, Role::Read, ("_c_", 36, "-__READ__")),
+        (Naming::Curator, Role::Write, ("_c_", 36, "-__WRIT__")),
+        (Naming::Kazoo, Role::Exclusive, ("", 32, "__lock__")),
+        (Naming::Kazoo, Role::Read, ("", 32, "__rlock__")),
+        (Naming::Kazoo, Role::Write, ("", 32, "__lock__")),
+        (Naming::WriteLock, Role::Exclusive, (&*write_lock, 36, "-")),
     ];
-    assert_eq!(table.clone().map(|(dialect, role, _)| (dialect, role)), SPOKEN);
-    for (dialect, role, parts) in table {
-        let path = format!("/dialects/name-{dialect}-{role:?}");
+    assert_eq!(table.clone().map(|(naming, role, _)| (naming, role)), SPOKEN);
+    for (naming, role, parts) in table {
+        let path = format!("/namings/name-{naming}-{role:?}");
         proxy.record();
-        let hold = held(&in_dialect(&client, &path, &dialect, role)).await;
+        let hold = held(&in_naming(&client, &path, &naming, role)).await;
         let name = hold.node().rsplit_once('/').unwrap().1.to_owned();
         assert!(is_named(&name, parts), "{name} is not {parts:?}");
         assert_eq!(operator.children(&path), [name.as_str()]);
@@ -50,8 +50,8 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
         soon(hold.release()).await.unwrap();
     }
     for (lock, directory, after) in [
-        (client.election("/dialects/election").unwrap(), "/dialects/election", "-latch-"),
-        (client.semaphore("/dialects/semaphore", 1).unwrap(), "/dialects/semaphore/leases", "-lease-"),
+        (client.election("/namings/election").unwrap(), "/namings/election", "-latch-"),
+        (client.semaphore("/namings/semaphore", 1).unwrap(), "/namings/semaphore/leases", "-lease-"),
     ] {
         let hold = held(&lock).await;
         let name = &operator.children(directory)[0];
@@ -62,8 +62,8 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
 
 /// Includes nodes as other libraries name them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn contenders_of_all_dialects_are_recognised_and_other_children_are_not() {
-    let (path, client, operator) = ("/dialects/recognised", client().await, operator());
+async fn contenders_of_all_namings_are_recognised_and_other_children_are_not() {
+    let (path, client, operator) = ("/namings/recognised", client().await, operator());
     for other in ["settings", "lock", "0000000001", "_c_-lock-0000000001", "x-0000000001"] {
         operator.create_all(&format!("{path}/{other}"), "");
     }
@@ -73,8 +73,8 @@ async fn contenders_of_all_dialects_are_recognised_and_other_children_are_not() 
     let found = soon(lock.contenders()).await.unwrap();
     let nodes: Vec<_> = found.iter().map(|contender| contender.node.clone()).collect();
     assert_eq!(nodes, made, "in the order of their numbers");
-    for (contender, (prefix, dialect, role)) in found.iter().zip(FOREIGN) {
-        assert_eq!((&contender.dialect, contender.role), (&dialect, role), "{prefix}");
+    for (contender, (prefix, naming, role)) in found.iter().zip(FOREIGN) {
+        assert_eq!((&contender.naming, contender.role), (&naming, role), "{prefix}");
         assert_eq!(contender.identity, "stranger");
         assert_eq!(contender.session, operator.session());
     }

@@ -24,13 +24,13 @@ def at(path: str) -> str:
 async def test_the_block_of_one_host_runs_and_that_of_another_sees_the_record(
     zk: zklock.Client, other: zklock.Client, at: str, face: Face
 ) -> None:
-    job, its = face.of(zk).once(at, LONG), face.of(other).once(at, LONG)
+    job, its = face.of(zk).job(at, LONG), face.of(other).job(at, LONG)
     assert job.path == at and await face.make(job.last) is None
     async with face.block(job) as run:
         assert run and run.hold.token > 0 and run.record is None
         running = await face.make(its.last)
         assert (running.outcome, running.ended, running.token) == ("running", None, run.hold.token)
-        await face.fails(zklock.Timeout, face.enter(face.of(other).once(at, LONG, timeout=0)))
+        await face.fails(zklock.Timeout, face.enter(face.of(other).job(at, LONG, timeout=0)))
     async with face.block(its) as again:
         assert not again and again.hold is None
     record = await face.make(its.last)
@@ -40,21 +40,21 @@ async def test_the_block_of_one_host_runs_and_that_of_another_sees_the_record(
 
 async def test_a_block_that_raises_has_failed_and_says_why(zk: zklock.Client, at: str, face: Face) -> None:
     with pytest.raises(LookupError, match="no report"):
-        async with face.block(face.of(zk).once(at, LONG)) as run:
+        async with face.block(face.of(zk).job(at, LONG)) as run:
             assert run
             raise LookupError("no report")
-    async with face.block(face.of(zk).once(at, LONG, after_failure="next")) as run:
+    async with face.block(face.of(zk).job(at, LONG, after_failure="next")) as run:
         assert not run
     assert (run.record.outcome, run.record.failure) == ("failed", "LookupError: no report")
-    async with face.block(face.of(zk).once(at, LONG)) as run:
+    async with face.block(face.of(zk).job(at, LONG)) as run:
         assert run
-    assert (await face.make(face.of(zk).once(at, LONG).last)).failure is None
+    assert (await face.make(face.of(zk).job(at, LONG).last)).failure is None
 
 
 async def test_a_block_that_loses_its_hold_raises_and_stays_recorded_as_running(
     zk: zklock.Client, ground: Ground, at: str, face: Face
 ) -> None:
-    job = face.of(zk).once(at, LONG)
+    job = face.of(zk).job(at, LONG)
     with pytest.raises(zklock.LockLost, match="stays recorded as running"):
         async with face.block(job) as run:
             lose(ground, run.hold)
@@ -68,14 +68,14 @@ async def test_a_block_that_loses_its_hold_raises_and_stays_recorded_as_running(
 
 async def test_a_hold_that_is_released_within_the_block_is_an_error(zk: zklock.Client, at: str, face: Face) -> None:
     with pytest.raises(zklock.NotHeld, match="not recorded as done"):
-        async with face.block(face.of(zk).once(at, LONG)) as run:
+        async with face.block(face.of(zk).job(at, LONG)) as run:
             await face.make(run.hold.release)
 
 
 def test_a_function_is_called_once_in_a_period(zk: zklock.Client, at: str) -> None:
     calls: list[int] = []
 
-    @zk.once(at, every="300000d", offset="12h", timeout=SOON)
+    @zk.job(at, every="300000d", offset="12h", timeout=SOON)
     def report(number: int) -> str:
         """Writes the report."""
         calls.append(number)
@@ -104,7 +104,7 @@ def test_a_coroutine_function_is_called_once_in_a_period_and_cancelled_by_a_loss
 
     for number, client in enumerate((zk, zk.aio)):
         name = f"{at}-{number}"
-        job = typing.cast(typing.Any, client).once(name, LONG)(report)
+        job = typing.cast(typing.Any, client).job(name, LONG)(report)
         with pytest.raises(zklock.LockLost):
             asyncio.run(job(name, True))
         assert [asyncio.run(job(name, False)) for _ in range(2)] == ["written", None]
@@ -114,21 +114,21 @@ def test_a_coroutine_function_is_called_once_in_a_period_and_cancelled_by_a_loss
 def test_what_no_block_or_decorator_takes_is_refused(zk: zklock.Client, at: str) -> None:
     for every in (0, -1, "tomorrow", datetime.timedelta(days=-1), "0.5s"):
         with pytest.raises((zklock.InvalidInput, ValueError)):
-            zk.once(at, every)
-    raises(zklock.InvalidInput, lambda: zk.once(at, "1d", offset="1d"))
-    raises(zklock.InvalidInput, lambda: zk.once(at, "1d", after_failure=typing.cast(typing.Any, "never"))).says("next")
-    raises(zklock.InvalidInput, lambda: zk.once(at, "1d", timeout=-1))
+            zk.job(at, every)
+    raises(zklock.InvalidInput, lambda: zk.job(at, "1d", offset="1d"))
+    raises(zklock.InvalidInput, lambda: zk.job(at, "1d", after_failure=typing.cast(typing.Any, "never"))).says("next")
+    raises(zklock.InvalidInput, lambda: zk.job(at, "1d", timeout=-1))
     with pytest.raises(TypeError):
-        zk.once(at, typing.cast(typing.Any, None))
-    raises(zklock.InvalidInput, lambda: zk.aio.once(at, "1d")(typing.cast(typing.Any, len)))
-    raises(zklock.NotHeld, lambda: zk.once(at, "1d").__exit__(None, None, None))
+        zk.job(at, typing.cast(typing.Any, None))
+    raises(zklock.InvalidInput, lambda: zk.aio.job(at, "1d")(typing.cast(typing.Any, len)))
+    raises(zklock.NotHeld, lambda: zk.job(at, "1d").__exit__(None, None, None))
 
 
 def test_a_record_that_cannot_be_read_is_refused(zk: zklock.Client, ground: Ground, at: str, face: Face) -> None:
-    with zk.once(at, LONG):
+    with zk.job(at, LONG):
         pass
     ground(f"set {at}/last-run nonsense")
-    job = face.of(zk).once(at, LONG)
+    job = face.of(zk).job(at, LONG)
     raises(zklock.Refused, lambda: face(job.last)).says(f"{at}/last-run")
     raises(zklock.Refused, lambda: face(face.enter(job))).says(f"{at}/last-run")
     waiting = Attempt(lambda: zk.mutex(at).hold(timeout=SOON).release())

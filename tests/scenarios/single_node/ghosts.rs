@@ -67,7 +67,7 @@ fn is_there(hold: &Hold) -> bool {
 async fn a_release_without_an_answer_does_the_next_holder_no_harm() {
     let ((client, proxy), other, path) =
         (proxied_client().await, client().await, "/exclusive-ghosts/release");
-    let hold = held(&client.exclusive(path).unwrap()).await;
+    let hold = held(&client.single_node(path).unwrap()).await;
     let ghosts = Ghosts::default();
     let seen = ghosts.see(&proxy);
     // The server executes the deletion, whichever request makes it, but the answer is lost.
@@ -78,7 +78,7 @@ async fn a_release_without_an_answer_does_the_next_holder_no_harm() {
     let releasing = tokio::spawn(async move { hold.release().await });
     assert!(until(SOON, || lost.iter().any(Hook::fired)), "nothing is deleted");
     assert_eq!(operator().children(path), [""; 0]);
-    let next = held(&other.exclusive(path).unwrap()).await;
+    let next = held(&other.single_node(path).unwrap()).await;
     assert!(seen[0].fired(), "it did not look at its node");
     let shown = ghosts.appear(&proxy);
     proxy.refuse(false);

@@ -20,16 +20,16 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{AfterFailure, Begun, OnceSpec, Owner, Record, RunEntry, RunOutcome};
+use zklock::{AfterFailure, Begun, JobSpec, Owner, Record, RunEntry, RunOutcome};
 
 /// A hold, and what is recorded of its run.
 type Running = (Arc<Held>, RunEntry);
 type Answer = Begun<zklock::Run>;
 
 /// A job, and the blocks that run it.
-pub(crate) struct OnceInner {
+pub(crate) struct JobInner {
     client: Arc<ClientInner>,
-    core: zklock::Once,
+    core: zklock::Job,
     timeout: Option<Duration>,
     /// Whether a loss cancels an `async with` block.
     cancels: bool,
@@ -37,9 +37,9 @@ pub(crate) struct OnceInner {
     inside: Inside<Option<(Running, Option<Scope>)>>,
 }
 
-impl Inner for OnceInner {
+impl Inner for JobInner {
     const UNPICKLABLE: (&'static str, &'static str) =
-        ("Once", "send its path, and make a Client and a Once in each process");
+        ("Job", "send its path, and make a Client and a Job in each process");
 
     fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         self.client.callbacks.anchor(py)
@@ -50,7 +50,7 @@ impl Inner for OnceInner {
     }
 }
 
-impl OnceInner {
+impl JobInner {
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     pub(crate) fn new(
         py: Python<'_>,
@@ -70,8 +70,8 @@ impl OnceInner {
                 return Err(invalid(py, message));
             }
         };
-        let spec = OnceSpec::new(path, every).and_then(|spec| spec.offset(offset));
-        let core = spec.and_then(|spec| client.core.once(&spec.after_failure(after_failure)));
+        let spec = JobSpec::new(path, every).and_then(|spec| spec.offset(offset));
+        let core = spec.and_then(|spec| client.core.job(&spec.after_failure(after_failure)));
         let core = core.map_err(|error| raised(py, &error))?;
         let timeout = number::patience(py, timeout)?;
         Ok(Arc::new(Self { client: client.clone(), core, timeout, cancels, inside: Inside::default() }))
@@ -157,12 +157,12 @@ impl OnceInner {
                     value::async_run(py, (hold.map(Py::into_any), record))
                 })
             };
-            Ok(self.begin(owner).and_then(deliver).coroutine("AsyncOnce.__aenter__"))
+            Ok(self.begin(owner).and_then(deliver).coroutine("AsyncJob.__aenter__"))
         })
     }
 
     fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        const WHAT: &str = "AsyncOnce.__aexit__";
+        const WHAT: &str = "AsyncJob.__aexit__";
         let py = kind.py();
         match self.take(py, owner::of_task_or_unique(py)?, Block::of_caller(py))? {
             Some((running, scope)) => Scope::leaving(scope, exception, || {
@@ -179,50 +179,50 @@ impl OnceInner {
 
 /// Returns the function as a job. Without one that blocks, it must be a coroutine function.
 fn decorate<'py>(
-    blocking: Option<&Bound<'py, Once>>,
-    once: &Py<AsyncOnce>,
+    blocking: Option<&Bound<'py, Job>>,
+    job: &Py<AsyncJob>,
     function: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
-    py.import("zklock._wrapping")?.call_method1(intern!(py, "job"), (blocking, once, function))
+    py.import("zklock._wrapping")?.call_method1(intern!(py, "job"), (blocking, job, function))
 }
 
 noun! {
-    /// A job that runs on one host in each period. Get one from ``Client.once``.
+    /// A job that runs on one host in each period. Get one from ``Client.job``.
     ///
-    /// >>> with zk.once("/jobs/doc", every="1d", timeout=5) as run:
+    /// >>> with zk.job("/jobs/doc", every="1d", timeout=5) as run:
     /// ...     if run:
     /// ...         print("with token", run.hold.token > 0)
     /// with token True
-    /// >>> with zk.once("/jobs/doc", every="1d") as run:
+    /// >>> with zk.job("/jobs/doc", every="1d") as run:
     /// ...     bool(run), run.record.outcome
     /// (False, 'done')
     ///
     /// While another host runs the job, the block waits before it begins. The block's value, a ``Run``, is false if nothing is left
     /// to do in this period. If the block raises, the job has failed, with that exception as the reason, and the exception goes on.
     /// If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed. An ``async with`` block
-    /// is cancelled at once, as that of an ``AsyncLock`` is.
+    /// is cancelled at job, as that of an ``AsyncLock`` is.
     ///
     /// It is also a decorator, for a function or a coroutine function: each call runs in a block of its own. If nothing is left to do, the
     /// function is not called, and the call returns ``None``.
     ///
-    /// >>> @zk.once("/jobs/doc", every="1d")
+    /// >>> @zk.job("/jobs/doc", every="1d")
     /// ... def report():
     /// ...     return "written"
     /// >>> print(report())
     /// None
-    struct Once;
+    struct Job;
 
-    /// A ``Once`` for asyncio. Get one from ``AsyncClient.once`` or from ``Once.aio``.
+    /// A ``Job`` for asyncio. Get one from ``AsyncClient.job`` or from ``Job.aio``.
     ///
     /// >>> async def report():
-    /// ...     async with zk.aio.once("/jobs/doc-too", every=3600, timeout=5) as run:
+    /// ...     async with zk.aio.job("/jobs/doc-too", every=3600, timeout=5) as run:
     /// ...         return bool(run)
     /// >>> asyncio.run(report())
     /// True
-    struct AsyncOnce;
+    struct AsyncJob;
 
-    both(OnceInner) {
+    both(JobInner) {
         /// The path of the job, which is that of its mutex.
         #[getter]
         fn path(&self) -> &str {
@@ -254,8 +254,8 @@ noun! {
     blocking {
         /// This job for asyncio.
         #[getter]
-        fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncOnce>> {
-            AsyncOnce::of(py, self.inner.clone())
+        fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncJob>> {
+            AsyncJob::of(py, self.inner.clone())
         }
 
         fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {

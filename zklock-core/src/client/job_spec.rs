@@ -28,31 +28,31 @@ pub enum AfterFailure {
 }
 
 /// The description of a job that runs once in each period: the path, the period, and what follows a failure.
-/// [`Client::once`](crate::Client::once) makes the job. All hosts should describe it alike.
+/// [`Client::job`](crate::Client::job) makes the job. All hosts should describe it alike.
 ///
 /// # Examples
 ///
 /// ```
 /// use std::time::Duration;
-/// use zklock::OnceSpec;
+/// use zklock::JobSpec;
 ///
 /// # fn main() -> Result<(), zklock::Error> {
 /// let hour = Duration::from_secs(3600);
 /// // For a job that every host starts at midnight: there the period must not begin.
-/// let nightly = OnceSpec::new("/jobs/report", 24 * hour)?.offset(12 * hour)?;
+/// let nightly = JobSpec::new("/jobs/report", 24 * hour)?.offset(12 * hour)?;
 /// assert_eq!(nightly.path(), "/jobs/report");
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct OnceSpec {
+pub struct JobSpec {
     path: String,
     every: Duration,
     pub(crate) offset: Duration,
     after_failure: AfterFailure,
 }
 
-impl OnceSpec {
+impl JobSpec {
     /// Describes a job with periods of this length, counted from 1970-01-01T00:00:00Z.
     ///
     /// # Errors
@@ -64,10 +64,10 @@ impl OnceSpec {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock::OnceSpec;
+    /// use zklock::JobSpec;
     ///
-    /// assert!(OnceSpec::new("/jobs/report", Duration::from_secs(60)).is_ok());
-    /// assert!(OnceSpec::new("/jobs/report", Duration::ZERO).is_err());
+    /// assert!(JobSpec::new("/jobs/report", Duration::from_secs(60)).is_ok());
+    /// assert!(JobSpec::new("/jobs/report", Duration::ZERO).is_err());
     /// ```
     pub fn new(path: &str, every: Duration) -> Result<Self, Error> {
         check_lock_path(path)?;
@@ -95,10 +95,10 @@ impl OnceSpec {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock::OnceSpec;
+    /// use zklock::JobSpec;
     ///
     /// # fn main() -> Result<(), zklock::Error> {
-    /// let hourly = OnceSpec::new("/jobs/report", Duration::from_secs(3600))?;
+    /// let hourly = JobSpec::new("/jobs/report", Duration::from_secs(3600))?;
     /// let from_half_past_to_half_past = hourly.offset(Duration::from_secs(1800))?;
     /// # Ok(())
     /// # }
@@ -122,11 +122,11 @@ impl OnceSpec {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock::{AfterFailure, OnceSpec};
+    /// use zklock::{AfterFailure, JobSpec};
     ///
     /// # fn main() -> Result<(), zklock::Error> {
     /// // Half a mailing must not be sent twice.
-    /// let mailing = OnceSpec::new("/jobs/mailing", Duration::from_secs(86_400))?.after_failure(AfterFailure::Next);
+    /// let mailing = JobSpec::new("/jobs/mailing", Duration::from_secs(86_400))?.after_failure(AfterFailure::Next);
     /// # Ok(())
     /// # }
     /// ```
@@ -140,7 +140,7 @@ impl OnceSpec {
     /// # Examples
     ///
     /// ```
-    /// # fn example(spec: &zklock::OnceSpec) {
+    /// # fn example(spec: &zklock::JobSpec) {
     /// println!("the lock {}", spec.path());
     /// # }
     /// ```
@@ -153,7 +153,7 @@ impl OnceSpec {
     /// # Examples
     ///
     /// ```
-    /// # fn example(spec: &zklock::OnceSpec) {
+    /// # fn example(spec: &zklock::JobSpec) {
     /// println!("{} runs every {:?}", spec.path(), spec.every());
     /// # }
     /// ```

@@ -10,8 +10,8 @@ use crate::base::error::{Error, ErrorKind};
 use crate::base::failure::Failure;
 use crate::base::owner::Owner;
 use crate::base::wait::Wait;
+use crate::client::job_spec::JobSpec;
 use crate::client::lock::Lock;
-use crate::client::once_spec::OnceSpec;
 use crate::client::record::{self, NAME, Record, RunOutcome};
 use crate::client::run::{Begun, Run, RunEntry, release, write};
 use crate::hold::hold::Hold;
@@ -23,16 +23,16 @@ use crate::zookeeper::ensemble::{NodeData, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// A job that runs on one host in each period. See [`Client::once`](crate::Client::once).
+/// A job that runs on one host in each period. See [`Client::job`](crate::Client::job).
 ///
 /// # Examples
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use zklock::{Begun, OnceSpec};
+/// use zklock::{Begun, JobSpec};
 ///
 /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
-/// let job = client.once(&OnceSpec::new("/jobs/report", Duration::from_secs(86_400))?)?;
+/// let job = client.job(&JobSpec::new("/jobs/report", Duration::from_secs(86_400))?)?;
 /// if let Begun::Run(run) = job.begin().await? {
 ///     match write_the_report(run.hold().token()).await {
 ///         Ok(()) => run.done().await?,
@@ -44,16 +44,16 @@ use std::time::{Duration, SystemTime};
 /// # async fn write_the_report(_: zklock::Token) -> Result<(), &'static str> { Ok(()) }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Once {
+pub struct Job {
     lock: Lock,
-    spec: Arc<OnceSpec>,
+    spec: Arc<JobSpec>,
     node: Arc<str>,
 }
 
-impl Once {
+impl Job {
     /// Makes the job whose runs hold this mutex. It is hidden, because only the command gives a job's mutex options.
     #[doc(hidden)]
-    pub fn new(lock: Lock, spec: OnceSpec) -> Result<Self, Error> {
+    pub fn new(lock: Lock, spec: JobSpec) -> Result<Self, Error> {
         lock.open.home().refuse_forked()?;
         let node = format!("{}/{NAME}", spec.path()).into();
         Ok(Self { lock, spec: Arc::new(spec), node })
@@ -70,11 +70,11 @@ impl Once {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(job: &zklock::Once) {
+    /// # fn example(job: &zklock::Job) {
     /// println!("the job {}", job.spec().path());
     /// # }
     /// ```
-    pub fn spec(&self) -> &OnceSpec {
+    pub fn spec(&self) -> &JobSpec {
         &self.spec
     }
 
@@ -83,7 +83,7 @@ impl Once {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+    /// # async fn example(job: zklock::Job) -> Result<(), zklock::Error> {
     /// println!("{} hosts run it, or wait", job.lock().contenders().await?.len());
     /// # Ok(())
     /// # }
@@ -121,7 +121,7 @@ impl Once {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+    /// # async fn example(job: zklock::Job) -> Result<(), zklock::Error> {
     /// use zklock::Begun;
     ///
     /// match job.begin().await? {
@@ -153,7 +153,7 @@ impl Once {
     /// use std::time::Duration;
     /// use zklock::ErrorKind;
     ///
-    /// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+    /// # async fn example(job: zklock::Job) -> Result<(), zklock::Error> {
     /// match job.begin_timeout(Duration::ZERO).await {
     ///     Err(error) if error.kind() == ErrorKind::Timeout => println!("it is being run: {error}"),
     ///     begun => println!("{:?}", begun?),
@@ -191,7 +191,7 @@ impl Once {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+    /// # async fn example(job: zklock::Job) -> Result<(), zklock::Error> {
     /// match job.last().await? {
     ///     Some(record) => println!("{} in period {}", record.outcome, record.period()),
     ///     None => println!("it has never run"),

@@ -15,13 +15,13 @@ use crate::status::zklock_status::{self, ZKLOCK_DONE};
 use std::ffi::c_char;
 use std::sync::Arc;
 use zklock::Call;
-use zklock::{AfterFailure, Begun, OnceSpec, Owner, RunOutcome};
+use zklock::{AfterFailure, Begun, JobSpec, Owner, RunOutcome};
 
 /// A job at a path, which runs once in each period, on one of many hosts. It is a mutex, and the record
 /// of the last run.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
-pub struct zklock_once {
+pub struct zklock_job {
     _opaque: [u8; 0],
 }
 
@@ -36,17 +36,17 @@ c_enum! {
     }
 }
 
-pub(crate) struct Once(zklock::Once, Arc<Events>);
+pub(crate) struct Job(zklock::Job, Arc<Events>);
 
 handle!(
-    Once: zklock_once,
+    Job: zklock_job,
     12,
     fn inherited(&self) -> Option<Self> {
         (!self.0.is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
     }
 );
 
-impl Once {
+impl Job {
     fn beginning(&self, owner: Owner, timeout: i64) -> Result<Call<Begun<zklock::Run>>, Failure> {
         Ok(self.0.begin_as(owner, patience(timeout)?))
     }
@@ -64,32 +64,32 @@ export! {
     ///         period must begin when you start the job: the clocks of hosts and servers differ, so it
     ///         would be skipped in one period, and run twice in another.
     /// @param after_failure one of zklock_after_failure.
-    /// @param[out] once the job. Free it with zklock_once_free.
+    /// @param[out] job the job. Free it with zklock_job_free.
     /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or a number is out of range.
-    pub fn zklock_once_new(
+    pub fn zklock_job_new(
         client: *mut zklock_client,
         path: *const c_char,
         every: i64,
         offset: i64,
         after_failure: Given<zklock_after_failure>,
-        once: *mut *mut zklock_once,
+        job: *mut *mut zklock_job,
     ) -> zklock_status {
-        let once = out("once", once)?;
-        let spec = OnceSpec::new(text("path", path)?, time("period", every)?)?;
+        let job = out("job", job)?;
+        let spec = JobSpec::new(text("path", path)?, time("period", every)?)?;
         let spec = spec.offset(time("offset", offset)?)?.after_failure(match after_failure.find()? {
             zklock_after_failure::ZKLOCK_AFTER_FAILURE_AGAIN => AfterFailure::Again,
             zklock_after_failure::ZKLOCK_AFTER_FAILURE_NEXT => AfterFailure::Next,
         });
         let client = Client::table().find(client)?;
-        let made = Once(client.inner().once(&spec)?, client.events().clone());
-        once.set(Once::table().put(made));
+        let made = Job(client.inner().job(&spec)?, client.events().clone());
+        job.set(Job::table().put(made));
     }
 
     /// Frees the handle of a job. Its runs are not affected, and waits for it go on.
     ///
-    /// @param once may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_once_free(once: *mut zklock_once) {
-        drop(Once::table().take(once));
+    /// @param job may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_job_free(job: *mut zklock_job) {
+        drop(Job::table().take(job));
     }
 
     /// Begins a run of a job, unless nothing is left to do in this period.
@@ -98,47 +98,47 @@ export! {
     /// ZKLOCK_DONE. If it fails, dies or loses the lock, the job runs here, or in the next period: see
     /// zklock_after_failure. The period is the one that it is for the servers once the lock is held.
     ///
-    /// @param once the job.
+    /// @param job the job.
     /// @param timeout in milliseconds. 0 does not wait for another process, and takes the try timeout if
     ///         no server answers. ZKLOCK_FOREVER waits as long as it takes.
     /// @param[out] hold the hold of the job's lock, which stands for the run. End the run with
-    ///         zklock_once_end. If you release or free the hold instead, the run counts as failed.
+    ///         zklock_job_end. If you release or free the hold instead, the run counts as failed.
     /// @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do, and
-    ///         zklock_once_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
+    ///         zklock_job_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
     ///         time; ZKLOCK_LOST if the lock is lost before the run is recorded; ZKLOCK_CONFLICT if
     ///         somebody else writes or deletes the record at that moment; ZKLOCK_REFUSED also if the record
     ///         cannot be read, or is from the future by more than a period; ZKLOCK_UNREACHABLE;
     ///         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-    pub fn zklock_once_begin(
-        once: *mut zklock_once,
+    pub fn zklock_job_begin(
+        job: *mut zklock_job,
         timeout: i64,
         hold: *mut *mut zklock_hold,
     ) -> zklock_status {
         let hold = out("hold", hold)?;
-        let once = Once::table().find(once)?;
-        match once.beginning(Owner::current(), timeout)?.wait()? {
+        let job = Job::table().find(job)?;
+        match job.beginning(Owner::current(), timeout)?.wait()? {
             Begun::Run(run) => {
                 let (granted, entry) = run.into_parts();
-                hold.set(Held::keep(granted.refuse_dead()?, Some(Box::new(entry)), &once.1, Context::NONE));
+                hold.set(Held::keep(granted.refuse_dead()?, Some(Box::new(entry)), &job.1, Context::NONE));
             }
             Begun::Done(_) => return Err(over()),
         }
     }
 
-    /// Starts to begin a run as zklock_once_begin does, and returns at once. When the call has its
+    /// Starts to begin a run as zklock_job_begin does, and returns at job. When the call has its
     /// result, take the hold from it with zklock_call_hold.
     ///
-    /// @param once the job. You may free it before the call.
-    /// @param timeout in milliseconds, as for zklock_once_begin.
+    /// @param job the job. You may free it before the call.
+    /// @param timeout in milliseconds, as for zklock_job_begin.
     /// @param[out] call the call. Free it with zklock_call_free.
     /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_once_begin_start(
-        once: *mut zklock_once,
+    pub fn zklock_job_begin_start(
+        job: *mut zklock_job,
         timeout: i64,
         call: *mut *mut zklock_call,
     ) -> zklock_status {
         let call = out("call", call)?;
-        let once = Once::table().find(once)?;
+        let job = Job::table().find(job)?;
         let answer = |begun| match begun {
             Begun::Run(run) => {
                 let (granted, entry) = zklock::Run::into_parts(run);
@@ -146,16 +146,16 @@ export! {
             }
             Begun::Done(_) => Answer::Status(over()),
         };
-        call.set(Started::keep(once.beginning(Owner::once(), timeout)?, Some(&once.1), answer)?);
+        call.set(Started::keep(job.beginning(Owner::once(), timeout)?, Some(&job.1), answer)?);
     }
 
     /// Records how a run ended, and releases the job's lock. The record is only written if the lock is
     /// still held. Whatever this returns, except for ZKLOCK_INVALID_ARGUMENT, ZKLOCK_DEADLOCK and
     /// ZKLOCK_FORKED, the run has ended: its lock is released, or is being released in the background.
     ///
-    /// @param hold the hold that zklock_once_begin gave. You must still free it.
+    /// @param hold the hold that zklock_job_begin gave. You must still free it.
     /// @param failure NULL if the job is done in this period; otherwise why it failed, for
-    ///         zklock_once_last. It is kept in one line of at most 500 characters. When the job runs again
+    ///         zklock_job_last. It is kept in one line of at most 500 characters. When the job runs again
     ///         then depends on its zklock_after_failure.
     /// @return ZKLOCK_OK; ZKLOCK_LOST if the hold is lost, in which case the run counts as failed, and
     ///         another process may have begun to run the job again; ZKLOCK_NOT_HELD if the run was already
@@ -163,18 +163,18 @@ export! {
     ///         if the servers do not answer, so that it is not known whether it is recorded;
     ///         ZKLOCK_INVALID_ARGUMENT if the hold is of no run; ZKLOCK_REFUSED and ZKLOCK_TIMEOUT as for
     ///         zklock_release; ZKLOCK_DEADLOCK in a callback.
-    pub fn zklock_once_end(hold: *mut zklock_hold, failure: *const c_char) -> zklock_status {
+    pub fn zklock_job_end(hold: *mut zklock_hold, failure: *const c_char) -> zklock_status {
         ending(&*Held::table().find(hold)?, failure)?.wait()?;
     }
 
-    /// Starts to end a run as zklock_once_end does, and returns at once.
+    /// Starts to end a run as zklock_job_end does, and returns at job.
     ///
     /// @param hold the hold. You must still free it. Keep it until the call has its result: if you free
     ///         the hold or the call earlier, or cancel the call, the run may count as failed.
-    /// @param failure as for zklock_once_end.
+    /// @param failure as for zklock_job_end.
     /// @param[out] call the call. Free it with zklock_call_free.
     /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_once_end_start(
+    pub fn zklock_job_end_start(
         hold: *mut zklock_hold,
         failure: *const c_char,
         call: *mut *mut zklock_call,
@@ -186,14 +186,14 @@ export! {
 
     /// Reads what is recorded of the last run of a job. It neither waits for a run nor disturbs it.
     ///
-    /// @param once the job.
+    /// @param job the job.
     /// @param[out] record its outcome is ZKLOCK_RUN_NEVER if the job has never run.
     /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
     ///         ZKLOCK_REFUSED if the access list does not allow reading the record, or it cannot be read;
     ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-    pub fn zklock_once_last(once: *mut zklock_once, record: *mut zklock_record) -> zklock_status {
+    pub fn zklock_job_last(job: *mut zklock_job, record: *mut zklock_record) -> zklock_status {
         let record = out("record", record)?;
-        let last = Once::table().find(once)?.0.last().wait()?;
+        let last = Job::table().find(job)?.0.last().wait()?;
         record.set(shown(last.as_ref()));
     }
 }
