@@ -5,7 +5,7 @@ use crate::support::{SOON, client, operator, says, soon};
 use ground::until;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
-use zklock::{AfterFailure, Begun, Client, ErrorKind, LossReason, Job, JobSpec, Record, Run, RunOutcome};
+use zklock::{AfterFailure, Begun, Client, ErrorKind, Job, JobSpec, LossReason, Record, Run, RunOutcome};
 use zklock_testkit::{Fault, Kind, Server};
 
 const PATH: &str = "/jobs/report";

@@ -40,11 +40,11 @@ mod bounded {
 mod nothing_left_behind {
     mod all;
     mod barrier;
-    mod single_node;
     mod exits;
     mod mutex;
     mod rwlock;
     mod semaphore;
+    mod single_node;
 }
 
 /// Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause.
@@ -126,9 +126,9 @@ mod hostile {
 }
 
 mod children;
-mod naming;
 mod dropped;
 mod homemade;
+mod naming;
 mod patterns;
 mod spans;
 mod stats;

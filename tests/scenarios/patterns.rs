@@ -5,7 +5,7 @@ use crate::support::strangers::put;
 use crate::support::{SOON, client, named, operator, proxied_client, says, settled, soon};
 use ground::{Action, Kind, Side, Trigger};
 use std::time::Duration;
-use zklock::{Client, Naming, ErrorKind, Foreign, Lock, LockSpec, LossReason, Role};
+use zklock::{Client, ErrorKind, Foreign, Lock, LockSpec, LossReason, Naming, Role};
 
 /// The layouts that users have, each with what others write before the number in the way of a mutex or a writer.
 const LAYOUTS: [(&str, &str); 5] = [
@@ -289,7 +289,7 @@ async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reaso
             mutex.clone(),
             "children of the node above the lock's path: that is the root",
         ),
-        (LockSpec::mutex("/a/x-5"), naming("{name}-{sequence}"), "as the naming writelock does"),
+        (LockSpec::mutex("/a/x-5"), naming("{name}-{sequence}"), "as the naming scheme writelock does"),
         (LockSpec::mutex("/a/b-c"), naming("{any}-{name}.{sequence}"), "give the lock another name"),
         (LockSpec::mutex(path), naming("\u{f8ff}{sequence}"), "a character that ZooKeeper forbids"),
     ];

@@ -64,7 +64,7 @@ def test_of_a_lock_of_each_kind(zk: zklock.Client, path: str) -> None:
     says(zk.semaphore(path, 5), f"<zklock.Lock semaphore of 5 {rest}")
     says(zk.semaphore(path, 5, permits=2).aio, f"<zklock.AsyncLock 2 of semaphore of 5 {rest}")
     says(zk.election(path), f"<zklock.Lock election {rest}")
-    says(zk.single_node(path), f"<zklock.Lock exclusive {rest}")
+    says(zk.single_node(path), f"<zklock.Lock single-node {rest}")
     both = zk.all([zk.mutex(path), zk.mutex(f"{path}-2")])
     says(both, f'<zklock.Lock all "{path}, {path}-2" not held here>')
     with both as hold:

@@ -134,7 +134,6 @@ async fn no_password_for_sasl_is_said_by_anything() {
         "session opened",
         "connection lost",
         "zookeeper_client",
-        "the connection is refused",
         "without a user",
     ]);
     all.has_not_heard(&[ANN, NEW_ANN, BOB]);

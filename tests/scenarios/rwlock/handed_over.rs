@@ -6,7 +6,7 @@ use crate::support::{SOON, client, operator, says, settled, soon};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use zklock::{Client, Naming, ErrorKind, Hold, Lock, LockSpec};
+use zklock::{Client, ErrorKind, Hold, Lock, LockSpec, Naming};
 
 /// The task that gets the hold writes until it is told to stop, and reports whether it was alone until then.
 fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {
@@ -23,9 +23,7 @@ fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>)
 /// All locks with which the acquirer may want to read.
 fn readers(client: &Client, path: &str, naming: &Naming) -> [Lock; 2] {
     [false, true].map(|reentrant| {
-        client
-            .lock(&LockSpec::read_lock(path).unwrap().reentrant(reentrant).naming(naming.clone()))
-            .unwrap()
+        client.lock(&LockSpec::read_lock(path).unwrap().reentrant(reentrant).naming(naming.clone())).unwrap()
     })
 }
 

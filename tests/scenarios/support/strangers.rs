@@ -2,7 +2,7 @@
 
 use ground::shared;
 use ground::wire::{Admin, Mode};
-use zklock::{Client, Naming, Lock, LockSpec, Role};
+use zklock::{Client, Lock, LockSpec, Naming, Role};
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
 pub(crate) fn in_naming(client: &Client, path: &str, naming: &Naming, role: Role) -> Lock {

@@ -1,7 +1,7 @@
 //! Promise 6: a holder of either side learns of its loss within one heartbeat, and no other hold is lost.
 
 use crate::support::kinds::{READER, WRITER};
-use crate::support::loss::{Blow, told_of, loss_timeout};
+use crate::support::loss::{Blow, loss_timeout, told_of};
 use crate::support::queue::reentrant_write;
 use crate::support::{SOON, client, confirmed, operator, soon};
 use ground::until;

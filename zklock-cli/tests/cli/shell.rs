@@ -98,7 +98,7 @@ fn a_shell_holds_a_lock_over_several_commands() {
 #[test]
 fn a_shell_can_hold_every_kind_of_lock() {
     for (kind, place) in
-        [("read", ""), ("write", ""), ("semaphore", ":3"), ("election", ""), ("exclusive", "")]
+        [("read", ""), ("write", ""), ("semaphore", ":3"), ("election", ""), ("single-node", "")]
     {
         let path = path();
         let text = format!(

@@ -61,13 +61,13 @@ fn ls_finds_semaphores_and_single_node_locks() {
     );
     let holder = contender("c", "--single-node", &exclusive);
     holder.line();
-    assert_eq!(ls(&exclusive).lines().nth(1), Some("holds c TIME exclusive SESSION NUMBER curator lock"));
+    assert_eq!(ls(&exclusive).lines().nth(1), Some("holds c TIME single-node SESSION NUMBER curator lock"));
     drop((holders, holder));
 }
 
 #[test]
 fn ls_tells_mutexes_and_elections_from_single_node_locks() {
-    for (kind, name) in [("--mutex", "mutex"), ("--election", "election"), ("--single-node", "exclusive")] {
+    for (kind, name) in [("--mutex", "mutex"), ("--election", "election"), ("--single-node", "single-node")] {
         let path = path();
         let holder = contender("db7/1", kind, &path);
         holder.line();

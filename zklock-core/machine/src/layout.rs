@@ -298,7 +298,7 @@ mod tests {
         }
         // With such a name alone.
         let problem = problem("{name}-{sequence}", "x-5");
-        assert!(problem.contains("as the naming writelock does"), "{problem}");
+        assert!(problem.contains("as the naming scheme writelock does"), "{problem}");
     }
 
     #[test]

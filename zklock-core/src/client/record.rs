@@ -19,7 +19,7 @@ const CHARACTERS_AT_MOST: usize = 500;
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+/// # async fn example(job: zklock::Job) -> Result<(), zklock::Error> {
 /// use zklock::RunOutcome;
 ///
 /// match job.last().await?.map(|record| record.outcome) {
@@ -57,7 +57,7 @@ impl fmt::Display for RunOutcome {
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+/// # async fn example(job: zklock::Job) -> Result<(), zklock::Error> {
 /// if let Some(record) = job.last().await? {
 ///     println!("{} by {} at {:?}", record.outcome, record.identity, record.began);
 /// }

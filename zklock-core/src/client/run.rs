@@ -5,12 +5,12 @@ use crate::client::record::{self, NAME, Record, RunOutcome};
 use crate::hold::hold::Hold;
 use crate::threads::call::Call;
 
-/// The answer to [`Once::begin`](crate::Once::begin).
+/// The answer to [`Job::begin`](crate::Job::begin).
 ///
 /// # Examples
 ///
 /// ```no_run
-/// # async fn example(job: zklock::Once) -> Result<(), zklock::Error> {
+/// # async fn example(job: zklock::Job) -> Result<(), zklock::Error> {
 /// use zklock::Begun;
 ///
 /// match job.begin().await? {

@@ -954,11 +954,11 @@ mod tests {
         assert_eq!(refusals(|spec| spec.limit_at("/limit")).len(), 7);
         let kazoo = refusals(|spec| spec.naming(Naming::Kazoo));
         let without: Vec<_> = kazoo.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
-        assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all", "any"]);
+        assert_eq!(without, ["election", "single-node", "semaphore of 5", "all", "any"]);
         assert_eq!(refusals(|spec| spec.naming(Naming::WriteLock)).len(), 7);
         let lingering = refusals(|spec| spec.linger(Duration::from_secs(1)));
         let without: Vec<_> = lingering.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
-        assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all", "any"]);
+        assert_eq!(without, ["election", "single-node", "semaphore of 5", "all", "any"]);
         assert_eq!(refusals(|spec| spec.max_local_handoffs(1)).len(), 5);
         assert_eq!(refusals(|spec| spec.max_local_handoffs(0)), [""; 0]);
         assert_eq!(refusals(|spec| spec.metrics_name("report")), [""; 0]);
