@@ -130,7 +130,7 @@
 // operator   observe                                    who holds and waits; the counters as text
 //            contenders prometheus
 // client     client                                     what a program calls
-//            once                                       jobs that run once in each period
+//            job                                        jobs that run once in each period
 //            run job_spec                              one run; how a job is described
 //            record                                     what is kept of the last run
 //            lock double_barrier                        the locks; what they need of a client is made late

@@ -7,7 +7,7 @@
 // ```text
 // .  layout                        what C and the library must see alike
 //    kinds barrier double_barrier  one C noun a file: what is exported
-//    event once
+//    event job
 //    contenders observer stats fence
 //    client lock
 //    options lock_options guarded hold_wanted

@@ -9,7 +9,7 @@
 // ```text
 // .         client                     the classes, blocking and asyncio side by side
 //           kinds
-//           lock double_barrier once
+//           lock double_barrier job
 //           barrier observer hold
 //           guarded loss wanted
 //           noun                       what the two classes of a noun share
