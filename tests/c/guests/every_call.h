@@ -64,7 +64,7 @@ WAITS(member_leave, on->member, SOON_MS)
 MAKES(member_leave_start, call, on->member, SOON_MS, &made)
 
 MAKES(job_new, job, on->client, on->path, 1000, 0, ZKLOCK_AFTER_FAILURE_AGAIN, &made)
-CALL(once_begin, ZKLOCK_OK, 1, begins(on))
+CALL(job_begin, ZKLOCK_OK, 1, begins(on))
 MAKES(job_begin_start, call, on->job, SOON_MS, &made)
 WAITS(job_last, on->job, &(zklock_record){0})
 WAITS(job_end, on->runs[0], NULL)

@@ -85,11 +85,11 @@ static zklock_member *make_member(zklock_client *of, const char *path) {
     return keep(MEMBER, result);
 }
 
-static zklock_job *make_once(zklock_client *of, const char *path) { return keep(ONCE, new_job(of, path)); }
+static zklock_job *make_job(zklock_client *of, const char *path) { return keep(JOB, new_job(of, path)); }
 
 static zklock_hold *make_run(zklock_client *of, const char *path) {
     zklock_hold *result;
-    OK(zklock_job_begin(make_once(of, path), SOON_MS, &result));
+    OK(zklock_job_begin(make_job(of, path), SOON_MS, &result));
     return keep(HOLD, result);
 }
 
@@ -104,7 +104,7 @@ static void *make(kind kind, zklock_client *of) {
     case BARRIER: return make_barrier(of);
     case DOUBLE_BARRIER: return make_double_barrier(of, fresh_path(), 1);
     case MEMBER: return make_member(of, fresh_path());
-    case ONCE: return make_once(of, fresh_path());
+    case JOB: return make_job(of, fresh_path());
     /* It keeps running. */
     case CALL: return make_acquire(of, busy_path);
     case KINDS: break;
@@ -252,10 +252,10 @@ static void *make_busy(kind kind) {
         snprintf(path, sizeof path, "%s", fresh_path());
         make_member(other_client, path);
         return make_member(client, path);
-    case ONCE:
+    case JOB:
         snprintf(path, sizeof path, "%s", fresh_path());
         make_run(other_client, path);
-        return make_once(client, path);
+        return make_job(client, path);
     default: abort();
     }
 }

@@ -20,7 +20,7 @@ typedef enum kind {
     BARRIER,
     DOUBLE_BARRIER,
     MEMBER,
-    ONCE,
+    JOB,
     CALL,
     KINDS
 } kind;

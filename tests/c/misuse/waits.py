@@ -38,10 +38,10 @@ WAITS = {
         ("double_barrier", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
     ],
     "zklock_job_begin": [
-        ("once", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
-        ("once", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
+        ("job", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
+        ("job", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
     ],
-    "zklock_job_begin_start": begun("once"),
+    "zklock_job_begin_start": begun("job"),
     "zklock_member_leave": [
         ("member", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
         ("member", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
