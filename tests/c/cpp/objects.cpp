@@ -41,7 +41,7 @@ TEST(every_error_is_of_one_base_and_has_its_status) {
     THROWS(client.mutex(path + std::string("\0/x", 3)), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     for (auto with : {+[] { zklock::client("zk1", zklock::options().set("ca", "/no such file")); },
                       +[] { zklock::options().set("session-timeout", -1s); },
-                      +[] { zklock::options().set("sesion-timeout", 1s); },
+                      +[] { zklock::options().set("sessiontimeout", 1s); },
                       +[] { zklock::options().set("server-version", "3.3"); },
                       +[] { zklock::options().set("identity", std::string("a\0b", 3)); }}) {
         THROWS(with(), misuse_error, ZKLOCK_INVALID_ARGUMENT);

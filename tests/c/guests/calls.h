@@ -18,7 +18,7 @@ typedef struct {
     zklock_double_barrier *double_barrier;
     /* Set by new_handles, and again by zklock_double_barrier_enter. */
     zklock_member *member;
-    zklock_job *once;
+    zklock_job *job;
     /* Of a job each: a run is ended once. */
     zklock_hold *runs[2];
     /* Set by zklock_acquire. */
@@ -159,7 +159,7 @@ static inline void free_handles(handles *of) {
     zklock_observer_free(of->observer);
     zklock_member_free(of->member);
     for (size_t at = 0; at < sizeof of->runs / sizeof *of->runs; at++) zklock_hold_free(of->runs[at]);
-    zklock_job_free(of->once);
+    zklock_job_free(of->job);
     zklock_double_barrier_free(of->double_barrier);
     zklock_barrier_free(of->barrier);
     zklock_lock_free(of->lock);

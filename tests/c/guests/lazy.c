@@ -7,7 +7,7 @@
 typedef struct {
     zklock_client *client;
     zklock_lock *lock;
-    zklock_job *once;
+    zklock_job *job;
 } lazy;
 
 static lazy new_lazy(const char *hosts, const char *path) {

@@ -97,7 +97,7 @@ TEXTS = {
 GOOD_TEXTS = {
     ("zklock_client_guard", "command"): "zklock",
     ("zklock_options_set", "option"): "identity",
-    ("zklock_lock_options_set", "option"): "figures",
+    ("zklock_lock_options_set", "option"): "metrics-name",
 }
 
 WILD = [

@@ -43,7 +43,7 @@ TEST(bad_options_are_named_one_by_one_and_good_ones_reach_the_client) {
     INVALID(zklock_client_new(servers(), NULL, NULL), "client is NULL: give a place for the result");
     const struct {
         const char *option, *value, *telling;
-    } bad[] = {{"sesion-timeout", "1s", "there is no option \"sesion-timeout\"; did you mean session-timeout?"},
+    } bad[] = {{"sessiontimeout", "1s", "there is no option \"sessiontimeout\"; did you mean session-timeout?"},
                {"timeout", "1s", "there are session-timeout, connect-timeout, try-timeout"},
                {"session-timeout", "99ms", "99ms is not possible: choose 100 ms to 24 days"},
                {"connect-timeout", "-1", "\"-1\" is not a duration: write it as 90, 1.5s"},

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_wrong_name_is_told_the_nearest_right_one_or_all_of_them() {
         let said = |name| unknown(name, ["session-timeout", "tls", "ca"].into_iter()).to_string();
-        for near in ["sesion-timeout", "session_timeout", "session-timeuot", "Session-Timeout"] {
+        for near in ["sessiontimeout", "session_timeout", "session-time-out", "Session-Timeout"] {
             assert_eq!(said(near), format!("there is no option {near:?}; did you mean session-timeout?"));
         }
         assert_eq!(said("tsl2"), "there is no option \"tsl2\"; there are session-timeout, tls, ca");

@@ -215,7 +215,7 @@ impl ClientOptions {
     /// use zklock::ClientOptions;
     ///
     /// let options = ClientOptions::new("zk1:2181")?.set("session-timeout", "20s")?.set("create-chroot", "yes")?;
-    /// let error = options.set("sesion-timeout", "20s").unwrap_err();
+    /// let error = options.set("sessiontimeout", "20s").unwrap_err();
     /// assert!(error.to_string().ends_with("did you mean session-timeout?"));
     /// # Ok::<(), zklock::Error>(())
     /// ```
