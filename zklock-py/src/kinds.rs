@@ -73,10 +73,10 @@ impl Face {
         }
     }
 
-    fn job(self, py: Python<'_>, once: Arc<JobInner>) -> PyResult<Py<PyAny>> {
+    fn job(self, py: Python<'_>, job: Arc<JobInner>) -> PyResult<Py<PyAny>> {
         match self {
-            Self::Threads => Job::of(py, once).map(Py::into_any),
-            Self::Asyncio => AsyncJob::of(py, once).map(Py::into_any),
+            Self::Threads => Job::of(py, job).map(Py::into_any),
+            Self::Asyncio => AsyncJob::of(py, job).map(Py::into_any),
         }
     }
 
@@ -352,7 +352,7 @@ impl BaseClient {
     /// host that dies, or loses the lock, has failed.
     #[pyo3(signature = (path, every, *, offset=Every(Duration::ZERO), after_failure="again", timeout=None, cancel=true), text_signature = "($self, path, every, *, offset=0, after_failure='again', timeout=None, cancel=True)")]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
-    fn once(
+    fn job(
         &self,
         py: Python<'_>,
         path: &str,

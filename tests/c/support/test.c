@@ -277,6 +277,8 @@ zklock_status looked(const char *call) {
         zklock_status status;
     } known[] = {{" is NULL: ", ZKLOCK_INVALID_ARGUMENT}, {" was forked", ZKLOCK_FORKED}, {" panicked ", ZKLOCK_INTERNAL}};
     const char *said = zklock_last_error();
+    /* After forget_error() there is a message, unless every call panics, that for the message too. */
+    if (!*said) return ZKLOCK_INTERNAL;
     if (strncmp(said, call, strcspn(call, "("))) return ZKLOCK_OK;
     for (size_t at = 0; at < sizeof known / sizeof *known; at++) {
         if (strstr(said, known[at].said)) return known[at].status;

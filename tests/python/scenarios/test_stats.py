@@ -84,7 +84,7 @@ def test_every_kind_takes_a_name(zk: zklock.Client, path: str) -> None:
             pass
     granted = {name: figures.acquires["granted"] for name, figures in zk.stats().locks.items()}
     assert granted == dict.fromkeys(locks, 1)
-    with pytest.raises(zklock.InvalidInput, match="figures"):
+    with pytest.raises(zklock.InvalidInput, match="metrics name"):
         zk.mutex(path, metrics_name="")
 
 

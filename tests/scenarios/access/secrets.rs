@@ -130,11 +130,6 @@ async fn no_password_for_sasl_is_said_by_anything() {
     client.close().await.unwrap();
     std::fs::remove_file(&file).unwrap();
 
-    all.has_heard(&[
-        "session opened",
-        "connection lost",
-        "zookeeper_client",
-        "without a user",
-    ]);
+    all.has_heard(&["session opened", "connection lost", "zookeeper_client", "without a user"]);
     all.has_not_heard(&[ANN, NEW_ANN, BOB]);
 }
