@@ -29,43 +29,55 @@
  * Index
  * -----
  *
- * Types come first, then the functions in this order.
+ * Types come first, then the functions in this order. Most programs need only what is under Start here.
+ *
+ * Start here
+ *
+ * - To connect and disconnect, see zklock_client_new, zklock_client_close, zklock_client_free.
+ * - To make a lock, see zklock_mutex_new, zklock_semaphore_new, zklock_election_new,
+ *   zklock_lock_free.
+ * - To acquire it, once or with a timeout, and release it, see zklock_acquire, zklock_release,
+ *   zklock_hold_free.
+ * - To rely on what you hold, see zklock_hold_valid_for, zklock_hold_ensure, zklock_hold_token.
+ * - To learn of a loss, see zklock_hold_on_lost, zklock_hold_wait_lost.
+ * - To run a job once in each period, see zklock_job_new, zklock_job_begin, zklock_job_end,
+ *   zklock_job_free.
+ * - To see who holds it and waits, see zklock_contenders.
+ * - To explain a failure, see zklock_last_error, zklock_status_name.
  *
  * Connect
  *
- * - To connect, see zklock_client_new.
  * - To connect on first use, see zklock_client_new_lazy, zklock_client_connect,
  *   zklock_client_connect_start.
  * - To free the locks of a process that is killed, see zklock_client_guard.
- * - To disconnect, see zklock_client_close, zklock_client_close_start, zklock_client_free.
+ * - To disconnect in the background, see zklock_client_close_start.
  * - To set how a client connects, logs in and uses TLS, see zklock_options_new, zklock_options_set,
  *   zklock_options_free.
  *
  * Lock
  *
- * - To create a lock, see zklock_mutex_new, zklock_read_lock_new, zklock_write_lock_new,
- *   zklock_semaphore_new, zklock_client_set_limit, zklock_all_new, zklock_any_new,
- *   zklock_election_new, zklock_single_node_new, zklock_lock_path, zklock_lock_free.
+ * - To create another kind of lock, see zklock_read_lock_new, zklock_write_lock_new,
+ *   zklock_client_set_limit, zklock_all_new, zklock_any_new, zklock_single_node_new,
+ *   zklock_lock_path.
  * - To set how a lock behaves, see zklock_lock_options_new, zklock_lock_options_set,
  *   zklock_lock_options_free.
  *
  * Acquire
  *
- * - To wait for a lock or try once, see zklock_acquire.
  * - To acquire in the background, see zklock_acquire_start, zklock_call_hold.
- * - To check that the lock is still held, see zklock_hold_valid_for, zklock_hold_ensure,
- *   zklock_hold_confirm, zklock_hold_confirm_start.
- * - To fence another resource, see zklock_hold_token, zklock_client_ensemble_id, zklock_fence_sql,
+ * - To ask the servers whether the lock is still held, see zklock_hold_confirm,
+ *   zklock_hold_confirm_start.
+ * - To fence another resource, beside the token, see zklock_client_ensemble_id, zklock_fence_sql,
  *   zklock_hold_publish.
  * - To write to ZooKeeper while the lock is held, see zklock_hold_commit, zklock_hold_commit_start,
  *   zklock_call_versions, zklock_last_conflict, zklock_hold_read.
  * - To see what a hold belongs to, see zklock_hold_path, zklock_hold_node.
- * - To release, see zklock_release, zklock_release_start, zklock_hold_free.
+ * - To release in the background, see zklock_release_start.
  *
  * Losses and waiters
  *
- * - To learn that a hold is lost, see zklock_hold_state, zklock_hold_on_lost,
- *   zklock_hold_wait_lost, zklock_hold_fd, zklock_hold_set_context.
+ * - To look at a hold, and follow its loss in an event loop, see zklock_hold_state, zklock_hold_fd,
+ *   zklock_hold_set_context.
  * - To learn that others are waiting, see zklock_hold_is_wanted, zklock_hold_wait_wanted.
  *
  * Event loops
@@ -77,7 +89,7 @@
  *
  * Administer
  *
- * - To see the queue, see zklock_contenders, zklock_contenders_start, zklock_call_contenders.
+ * - To see the queue in the background, see zklock_contenders_start, zklock_call_contenders.
  * - To follow the holder or leader, see zklock_observe, zklock_observer_next, zklock_observer_free.
  * - To take a lock away or ask its holders to release it, see zklock_break_lock, zklock_evict,
  *   zklock_request_release.
@@ -94,12 +106,11 @@
  *   zklock_double_barrier_enter, zklock_double_barrier_enter_start, zklock_call_member,
  *   zklock_member_leave, zklock_member_leave_start, zklock_member_node, zklock_member_loss,
  *   zklock_member_free, zklock_double_barrier_free.
- * - To run a job once in each period, see zklock_job_new, zklock_job_begin, zklock_job_begin_start,
- *   zklock_job_end, zklock_job_end_start, zklock_job_last, zklock_job_free.
+ * - To run a job in an event loop, and see its last run, see zklock_job_begin_start,
+ *   zklock_job_end_start, zklock_job_last.
  *
- * Errors and versions
+ * Versions
  *
- * - To explain a failure, see zklock_last_error, zklock_status_name.
  * - To find out the version, see zklock_version, zklock_version_number.
  *
  * To test a program without ZooKeeper, connect it to the in-memory server that the separate program
@@ -1173,7 +1184,7 @@ typedef char zklock_enums_have_32_bits[sizeof(zklock_status) == sizeof(int32_t) 
 extern "C" {
 #endif // __cplusplus
 
-/* ==== Connect ==== */
+/* ==== Start here ==== */
 
 /**
  * Creates a client and opens its first session. It returns once the session is open, or after the
@@ -1193,6 +1204,364 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_new(const char *hosts,
                                 const zklock_options *options,
                                 zklock_client **client);
+
+/**
+ * Closes the sessions of a client, which frees every lock that it holds. It returns once the
+ * servers have confirmed this, or after a second at the latest.
+ *
+ * All holds of the client are lost, and all waits end with ZKLOCK_CLOSED. Closing twice is not an
+ * error. You must still free the client.
+ *
+ * @param client the client.
+ * @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
+ *         no thread can be started.
+ */
+zklock_status zklock_client_close(zklock_client *client);
+
+/**
+ * Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
+ * in the background, once its locks, calls and holds are freed as well. To close them now, call
+ * zklock_client_close first.
+ *
+ * @param client may be NULL. A handle that was already freed is ignored.
+ */
+void zklock_client_free(zklock_client *client);
+
+/**
+ * Creates the mutex at a path: one holder at a time, in order of arrival. As with every kind of
+ * lock, this sends no request. The first acquire creates the node.
+ *
+ * A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
+ * other libraries: see the option naming scheme in zklock_lock_options_set.
+ *
+ * @param client the client. You may free it before the lock.
+ * @param path such as "/locks/report".
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
+ *         to this kind.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_mutex_new(zklock_client *client,
+                               const char *path,
+                               const zklock_lock_options *options,
+                               zklock_lock **lock);
+
+/**
+ * Creates the semaphore at a path. It can have as many holders as it has permits, in order of
+ * arrival. Its nodes have the layout of Curator's InterProcessSemaphoreV2.
+ *
+ * A permit does not belong to a thread: any thread may acquire several and release any.
+ *
+ * @param client the client. You may free it before the lock.
+ * @param path such as "/locks/licences".
+ * @param limit the number of permits, 1 to 4294967295. Every program that uses the semaphore must
+ *         give the same number.
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if the options ask for more
+ *         permits at once than the limit, or if an option does not apply to this kind.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_semaphore_new(zklock_client *client,
+                                   const char *path,
+                                   uint32_t limit,
+                                   const zklock_lock_options *options,
+                                   zklock_lock **lock);
+
+/**
+ * Creates the election at a path. The client that acquires it leads until it releases it.
+ * zklock_observe reports the leader, even to programs that are not candidates. An election shares
+ * a queue with Curator's LeaderLatch.
+ *
+ * @param client the client. You may free it before the lock.
+ * @param path such as "/election/scheduler".
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
+ *         to this kind.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_election_new(zklock_client *client,
+                                  const char *path,
+                                  const zklock_lock_options *options,
+                                  zklock_lock **lock);
+
+/**
+ * Frees a lock. Its holds are not affected, and waits for it go on.
+ *
+ * @param lock may be NULL. A handle that was already freed is ignored.
+ */
+void zklock_lock_free(zklock_lock *lock);
+
+/**
+ * Acquires a lock: waits until it is held.
+ *
+ * Clients get the lock in the order in which they queue, and the callers within a client in the
+ * order in which they call. However many callers a client has, clients take turns. If a caller
+ * gives up, the next caller of its client takes its place.
+ *
+ * A thread may acquire a lock for another thread, so it also waits for holds that it acquired
+ * itself. If no other thread releases such a hold, the wait never ends. The log has a warning when
+ * such a wait begins.
+ *
+ * You may poll with a timeout of 0. After two tries have found a zklock_lock of a mutex, an
+ * election or a read/write lock busy, further tries send no request until the servers report
+ * that the contender ahead has left. So just after another client's release, a try may still
+ * return ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most.
+ * A call whose timeout leaves enough time for an answer always asks the servers.
+ *
+ * After ZKLOCK_TIMEOUT, the message of zklock_last_error names the holder, if the servers say who
+ * that is. To find out, a wait asks them shortly before its end, and a try asks at most once a
+ * second.
+ *
+ * A call that fails leaves no node in the queue, so the process may end right after it. It waits
+ * until the servers have confirmed that, for 30 ms at most.
+ *
+ * @param lock the lock.
+ * @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.
+ *         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
+ *         time, whatever the network does.
+ * @param[out] hold the proof that the lock is held. Release it with zklock_release, and free it
+ *         with zklock_hold_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock for all that time, or the time was too
+ *         short for an answer; ZKLOCK_UNREACHABLE if there was no connection in the end, or no
+ *         server answered within the try timeout, so that it is not known who has the lock;
+ *         ZKLOCK_DEADLOCK in a callback, or if the call would wait for a hold of a reentrant lock
+ *         that only this thread can release (for example, a hold of the read side, if this is the
+ *         write side); ZKLOCK_LOST if the lock is reentrant and this thread's outer hold is lost,
+ *         and ZKLOCK_UNREACHABLE if that hold's lease has run out; ZKLOCK_FOREIGN_CONTENDER;
+ *         ZKLOCK_REFUSED if the servers' access list does not allow it, or the process is exiting
+ *         and no thread can be started; ZKLOCK_CLOSED.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_acquire(zklock_lock *lock, int64_t timeout, zklock_hold **hold);
+
+/**
+ * Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
+ * holds, only the release of the last one reaches the servers.
+ *
+ * Whatever this returns, except for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the hold
+ * has ended. You must still free it.
+ *
+ * @param hold the hold.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was lost before the release; ZKLOCK_NOT_HELD if it
+ *         was already released; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread
+ *         acquired it, in which case nothing changes; ZKLOCK_TIMEOUT if the servers have not
+ *         answered within a session timeout, in which case the release goes on in the background;
+ *         ZKLOCK_UNREACHABLE if the client can no longer connect to its session, for example after
+ *         a change of passwords, in which case the lock is free once the servers end the session,
+ *         a session timeout after they last heard from it; ZKLOCK_REFUSED if the access list does
+ *         not allow deleting its node, in which case the client's session was ended to remove the
+ *         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
+ *         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
+ */
+zklock_status zklock_release(zklock_hold *hold);
+
+/**
+ * Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
+ * is still held, it is released in the background, whichever thread acquired it. Calls that are
+ * waiting with this hold end. A freed hold has no more callbacks or events.
+ *
+ * If a callback of this hold is running, this function waits for it to return, unless the callback
+ * itself calls this function. So do not call it with a mutex locked that the callback locks too.
+ * It waits for nothing else.
+ *
+ * @param hold may be NULL. A handle that was already freed is ignored.
+ */
+void zklock_hold_free(zklock_hold *hold);
+
+/**
+ * Gets how long the lock is certain to be held, even if the client hears nothing more from the
+ * servers. 0 means that others may hold the lock. It sends no request.
+ *
+ * An answer stays true to its end, whatever the network and the servers do, unless you release the
+ * hold or an operator ends it. But if the process is paused right after the call, that end may have
+ * passed by the time it goes on. The token (zklock_hold_token) and zklock_hold_commit protect you
+ * against that.
+ *
+ * @param hold the hold.
+ * @return milliseconds, rounded down; 0 if the handle is wrong.
+ */
+int64_t zklock_hold_valid_for(const zklock_hold *hold);
+
+/**
+ * Checks that the lock is certain to be held for this time plus a hundredth of the session
+ * timeout, even if the client hears nothing more from the servers. Call it before work that takes
+ * this long, so that you begin nothing that cannot end in time. It sends no request and does not
+ * wait.
+ *
+ * A lease is never longer than half of the session timeout, and in normal operation seldom shorter
+ * than four tenths of it. If the process is paused after the call, its work may still be late:
+ * have the resource compare tokens (zklock_hold_token).
+ *
+ *     if (zklock_hold_ensure(hold, 2000) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     send_the_request(2000);
+ *
+ * @param hold the hold.
+ * @param needs the time in milliseconds.
+ * @return ZKLOCK_OK; ZKLOCK_AT_RISK if the lease is shorter: ask again later, or zklock_hold_confirm
+ *         it; ZKLOCK_LOST if the hold is lost; ZKLOCK_NOT_HELD if it was released;
+ *         ZKLOCK_INVALID_ARGUMENT if no lease of this session can be that long.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_ensure(const zklock_hold *hold, int64_t needs);
+
+/**
+ * Gets the fencing token of a hold. If two grants at one path exclude each other, the later one
+ * never has a smaller token. Have the resource that the lock guards refuse any token smaller than
+ * the largest it has seen, and accept an equal one.
+ *
+ * Grants that follow one another on one node have the same token. These are nested holds of a lock
+ * that is reentrant, and grants that a client takes over because of the option linger or
+ * max-local-handoffs. All other grants that exclude each other have different tokens.
+ *
+ * Among grants that can be held at the same time, the order of tokens means nothing: the later of
+ * two readers with no writer between them may have the smaller token, and so may the later of two
+ * permits. So compare a reader's token only with those of writers.
+ *
+ * @param hold the hold.
+ * @return the token; 0, which is smaller than any token, if the handle is wrong.
+ */
+uint64_t zklock_hold_token(const zklock_hold *hold);
+
+/**
+ * Registers a callback for the loss of a hold, and returns at once. The callback is called once,
+ * on a thread of the library, and not at all if the hold is released first. If the hold is already
+ * lost, it is called right away. Several callbacks may be registered.
+ *
+ * @param hold the hold.
+ * @param callback see "Callbacks" above. It may query the hold, and free it.
+ * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_on_lost(zklock_hold *hold,
+                                  zklock_loss_callback callback,
+                                  void *context);
+
+/**
+ * Waits until a hold is lost.
+ *
+ * @param hold the hold.
+ * @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+ * @param[out] reason why the hold was lost.
+ * @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
+ *         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_wait_lost(zklock_hold *hold,
+                                    int64_t timeout,
+                                    zklock_reason *reason);
+
+/**
+ * Creates the handle of the job at a path. This sends no request. All processes that run the job
+ * should describe it alike.
+ *
+ * @param client the client. You may free it before the job.
+ * @param path such as "/jobs/report". Give the job a path of its own, and let zklock alone use it.
+ * @param every the length of a period in milliseconds, 1000 to 31536000000000 (1,000 years). Periods
+ *         are counted from 1970-01-01T00:00:00Z on the servers' clock.
+ * @param offset by how many milliseconds each period begins later, 0 to less than the period. No
+ *         period must begin when you start the job: the clocks of hosts and servers differ, so it
+ *         would be skipped in one period, and run twice in another.
+ * @param after_failure one of zklock_after_failure.
+ * @param[out] job the job. Free it with zklock_job_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or a number is out of range.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_job_new(zklock_client *client,
+                             const char *path,
+                             int64_t every,
+                             int64_t offset,
+                             zklock_after_failure after_failure,
+                             zklock_job **job);
+
+/**
+ * Begins a run of a job, unless nothing is left to do in this period.
+ *
+ * While another process runs the job, this waits. If that process does the work, the status is
+ * ZKLOCK_DONE. If it fails, dies or loses the lock, the job runs here, or in the next period: see
+ * zklock_after_failure. The period is the one that it is for the servers once the lock is held.
+ *
+ * @param job the job.
+ * @param timeout in milliseconds. 0 does not wait for another process, and takes the try timeout if
+ *         no server answers. ZKLOCK_FOREVER waits as long as it takes.
+ * @param[out] hold the hold of the job's lock, which stands for the run. End the run with
+ *         zklock_job_end. If you release or free the hold instead, the run counts as failed.
+ * @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do, and
+ *         zklock_job_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
+ *         time; ZKLOCK_LOST if the lock is lost before the run is recorded; ZKLOCK_CONFLICT if
+ *         somebody else writes or deletes the record at that moment; ZKLOCK_REFUSED also if the record
+ *         cannot be read, or is from the future by more than a period; ZKLOCK_UNREACHABLE;
+ *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_job_begin(zklock_job *job, int64_t timeout, zklock_hold **hold);
+
+/**
+ * Records how a run ended, and releases the job's lock. The record is only written if the lock is
+ * still held. Whatever this returns, except for ZKLOCK_INVALID_ARGUMENT, ZKLOCK_DEADLOCK and
+ * ZKLOCK_FORKED, the run has ended: its lock is released, or is being released in the background.
+ *
+ * @param hold the hold that zklock_job_begin gave. You must still free it.
+ * @param failure NULL if the job is done in this period; otherwise why it failed, for
+ *         zklock_job_last. It is kept in one line of at most 500 characters. When the job runs again
+ *         then depends on its zklock_after_failure.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the hold is lost, in which case the run counts as failed, and
+ *         another process may have begun to run the job again; ZKLOCK_NOT_HELD if the run was already
+ *         ended; ZKLOCK_CONFLICT if somebody else has written or deleted the record; ZKLOCK_UNREACHABLE
+ *         if the servers do not answer, so that it is not known whether it is recorded;
+ *         ZKLOCK_INVALID_ARGUMENT if the hold is of no run; ZKLOCK_REFUSED and ZKLOCK_TIMEOUT as for
+ *         zklock_release; ZKLOCK_DEADLOCK in a callback.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_job_end(zklock_hold *hold, const char *failure);
+
+/**
+ * Frees the handle of a job. Its runs are not affected, and waits for it go on.
+ *
+ * @param job may be NULL. A handle that was already freed is ignored.
+ */
+void zklock_job_free(zklock_job *job);
+
+/**
+ * Asks the servers for the queue of a lock, and passes each contender to the visitor, holders
+ * first. Contenders of other libraries are included. It waits for the servers' answer.
+ *
+ * @param lock the lock.
+ * @param visitor called on this thread, before zklock_contenders returns. It may make any call.
+ * @param context passed to the visitor.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_contenders(zklock_lock *lock,
+                                zklock_contender_visitor visitor,
+                                void *context);
+
+/**
+ * Gets the message of the last call on this thread that failed: what is wrong, and what to do. The
+ * wording is meant for people and may change with any version.
+ *
+ * ZKLOCK_PENDING and ZKLOCK_DONE are no failures, and leave the message alone. Any other status but
+ * ZKLOCK_OK replaces it.
+ *
+ * @return the message, or "" if no call on this thread has failed. It is never NULL, and is valid
+ *         until the next call on this thread that fails.
+ */
+const char *zklock_last_error(void);
+
+/**
+ * Gets the name of a status, such as "ZKLOCK_TIMEOUT".
+ *
+ * @param status what a call returned.
+ * @return the name, or "unknown" if no status has this number. It is never NULL and is valid for
+ *         the life of the process.
+ */
+const char *zklock_status_name(int32_t status);
+
+/* ==== Connect ==== */
 
 /**
  * Creates a client that connects on first use. Until then it does nothing. So a program may create
@@ -1275,19 +1644,6 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_guard(zklock_client *client, const char *command);
 
 /**
- * Closes the sessions of a client, which frees every lock that it holds. It returns once the
- * servers have confirmed this, or after a second at the latest.
- *
- * All holds of the client are lost, and all waits end with ZKLOCK_CLOSED. Closing twice is not an
- * error. You must still free the client.
- *
- * @param client the client.
- * @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
- *         no thread can be started.
- */
-zklock_status zklock_client_close(zklock_client *client);
-
-/**
  * Starts to close a client as zklock_client_close does, and returns at once. When the call has its
  * result, the holds of the client are lost.
  *
@@ -1297,15 +1653,6 @@ zklock_status zklock_client_close(zklock_client *client);
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_close_start(zklock_client *client, zklock_call **call);
-
-/**
- * Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
- * in the background, once its locks, calls and holds are freed as well. To close them now, call
- * zklock_client_close first.
- *
- * @param client may be NULL. A handle that was already freed is ignored.
- */
-void zklock_client_free(zklock_client *client);
 
 /**
  * Creates client options with the defaults. Free them with zklock_options_free, at any time after
@@ -1393,26 +1740,6 @@ void zklock_options_free(zklock_options *options);
 /* ==== Lock ==== */
 
 /**
- * Creates the mutex at a path: one holder at a time, in order of arrival. As with every kind of
- * lock, this sends no request. The first acquire creates the node.
- *
- * A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
- * other libraries: see the option naming scheme in zklock_lock_options_set.
- *
- * @param client the client. You may free it before the lock.
- * @param path such as "/locks/report".
- * @param options NULL for the defaults. They are copied.
- * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
- *         to this kind.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_mutex_new(zklock_client *client,
-                               const char *path,
-                               const zklock_lock_options *options,
-                               zklock_lock **lock);
-
-/**
  * Creates the read side of the read/write lock at a path. Any number of readers can hold it at
  * once, while no writer does.
  *
@@ -1463,28 +1790,6 @@ zklock_status zklock_write_lock_new(zklock_client *client,
                                     const char *path,
                                     const zklock_lock_options *options,
                                     zklock_lock **lock);
-
-/**
- * Creates the semaphore at a path. It can have as many holders as it has permits, in order of
- * arrival. Its nodes have the layout of Curator's InterProcessSemaphoreV2.
- *
- * A permit does not belong to a thread: any thread may acquire several and release any.
- *
- * @param client the client. You may free it before the lock.
- * @param path such as "/locks/licences".
- * @param limit the number of permits, 1 to 4294967295. Every program that uses the semaphore must
- *         give the same number.
- * @param options NULL for the defaults. They are copied.
- * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if the options ask for more
- *         permits at once than the limit, or if an option does not apply to this kind.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_semaphore_new(zklock_client *client,
-                                   const char *path,
-                                   uint32_t limit,
-                                   const zklock_lock_options *options,
-                                   zklock_lock **lock);
 
 /**
  * Writes a number of permits to the node that semaphores name with the option limit-at. Creates
@@ -1554,24 +1859,6 @@ zklock_status zklock_any_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
- * Creates the election at a path. The client that acquires it leads until it releases it.
- * zklock_observe reports the leader, even to programs that are not candidates. An election shares
- * a queue with Curator's LeaderLatch.
- *
- * @param client the client. You may free it before the lock.
- * @param path such as "/election/scheduler".
- * @param options NULL for the defaults. They are copied.
- * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
- *         to this kind.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_election_new(zklock_client *client,
-                                  const char *path,
-                                  const zklock_lock_options *options,
-                                  zklock_lock **lock);
-
-/**
  * Creates the single-node lock at a path. The client that creates the node "lock" below the path
  * holds the lock. There is no queue and no order, so use it for jobs that are tried once and
  * skipped if another process is doing them.
@@ -1596,13 +1883,6 @@ zklock_status zklock_single_node_new(zklock_client *client,
  * @return the path, valid until the lock is freed; "" if the handle is wrong.
  */
 const char *zklock_lock_path(const zklock_lock *lock);
-
-/**
- * Frees a lock. Its holds are not affected, and waits for it go on.
- *
- * @param lock may be NULL. A handle that was already freed is ignored.
- */
-void zklock_lock_free(zklock_lock *lock);
 
 /**
  * Creates lock options with the defaults. Free them with zklock_lock_options_free, at any time
@@ -1637,7 +1917,7 @@ zklock_status zklock_lock_options_new(zklock_lock_options **options);
  *
  * Contenders of every naming scheme are recognised, whichever one the lock itself uses. Grants on one
  * node, because of linger or max-local-handoffs, have the same token, so the resource that the lock guards
- * must accept a token equal to the largest that it has seen. docs/interop.md says more about naming scheme
+ * must accept a token equal to the largest that it has seen. docs/interop.md says more about naming
  * and foreign, docs/performance.md about linger and max-local-handoffs, and docs/monitoring.md about
  * metrics-name.
  *
@@ -1666,49 +1946,6 @@ zklock_status zklock_lock_options_set(zklock_lock_options *options,
 void zklock_lock_options_free(zklock_lock_options *options);
 
 /* ==== Acquire ==== */
-
-/**
- * Acquires a lock: waits until it is held.
- *
- * Clients get the lock in the order in which they queue, and the callers within a client in the
- * order in which they call. However many callers a client has, clients take turns. If a caller
- * gives up, the next caller of its client takes its place.
- *
- * A thread may acquire a lock for another thread, so it also waits for holds that it acquired
- * itself. If no other thread releases such a hold, the wait never ends. The log has a warning when
- * such a wait begins.
- *
- * You may poll with a timeout of 0. After two tries have found a zklock_lock of a mutex, an
- * election or a read/write lock busy, further tries send no request until the servers report
- * that the contender ahead has left. So just after another client's release, a try may still
- * return ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most.
- * A call whose timeout leaves enough time for an answer always asks the servers.
- *
- * After ZKLOCK_TIMEOUT, the message of zklock_last_error names the holder, if the servers say who
- * that is. To find out, a wait asks them shortly before its end, and a try asks at most once a
- * second.
- *
- * A call that fails leaves no node in the queue, so the process may end right after it. It waits
- * until the servers have confirmed that, for 30 ms at most.
- *
- * @param lock the lock.
- * @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.
- *         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
- *         time, whatever the network does.
- * @param[out] hold the proof that the lock is held. Release it with zklock_release, and free it
- *         with zklock_hold_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock for all that time, or the time was too
- *         short for an answer; ZKLOCK_UNREACHABLE if there was no connection in the end, or no
- *         server answered within the try timeout, so that it is not known who has the lock;
- *         ZKLOCK_DEADLOCK in a callback, or if the call would wait for a hold of a reentrant lock
- *         that only this thread can release (for example, a hold of the read side, if this is the
- *         write side); ZKLOCK_LOST if the lock is reentrant and this thread's outer hold is lost,
- *         and ZKLOCK_UNREACHABLE if that hold's lease has run out; ZKLOCK_FOREIGN_CONTENDER;
- *         ZKLOCK_REFUSED if the servers' access list does not allow it, or the process is exiting
- *         and no thread can be started; ZKLOCK_CLOSED.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_acquire(zklock_lock *lock, int64_t timeout, zklock_hold **hold);
 
 /**
  * Starts to acquire a lock as zklock_acquire does, and returns at once. When the call has its
@@ -1741,42 +1978,6 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_hold(zklock_call *call, zklock_hold **hold);
 
 /**
- * Gets how long the lock is certain to be held, even if the client hears nothing more from the
- * servers. 0 means that others may hold the lock. It sends no request.
- *
- * An answer stays true to its end, whatever the network and the servers do, unless you release the
- * hold or an operator ends it. But if the process is paused right after the call, that end may have
- * passed by the time it goes on. The token (zklock_hold_token) and zklock_hold_commit protect you
- * against that.
- *
- * @param hold the hold.
- * @return milliseconds, rounded down; 0 if the handle is wrong.
- */
-int64_t zklock_hold_valid_for(const zklock_hold *hold);
-
-/**
- * Checks that the lock is certain to be held for this time plus a hundredth of the session
- * timeout, even if the client hears nothing more from the servers. Call it before work that takes
- * this long, so that you begin nothing that cannot end in time. It sends no request and does not
- * wait.
- *
- * A lease is never longer than half of the session timeout, and in normal operation seldom shorter
- * than four tenths of it. If the process is paused after the call, its work may still be late:
- * have the resource compare tokens (zklock_hold_token).
- *
- *     if (zklock_hold_ensure(hold, 2000) != ZKLOCK_OK) return fail(zklock_last_error());
- *     send_the_request(2000);
- *
- * @param hold the hold.
- * @param needs the time in milliseconds.
- * @return ZKLOCK_OK; ZKLOCK_AT_RISK if the lease is shorter: ask again later, or zklock_hold_confirm
- *         it; ZKLOCK_LOST if the hold is lost; ZKLOCK_NOT_HELD if it was released;
- *         ZKLOCK_INVALID_ARGUMENT if no lease of this session can be that long.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_ensure(const zklock_hold *hold, int64_t needs);
-
-/**
  * Asks the servers whether the lock is still held, and waits for their answer.
  *
  * @param hold the hold.
@@ -1799,24 +2000,6 @@ zklock_status zklock_hold_confirm(zklock_hold *hold, int64_t *milliseconds);
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
-
-/**
- * Gets the fencing token of a hold. If two grants at one path exclude each other, the later one
- * never has a smaller token. Have the resource that the lock guards refuse any token smaller than
- * the largest it has seen, and accept an equal one.
- *
- * Grants that follow one another on one node have the same token. These are nested holds of a lock
- * that is reentrant, and grants that a client takes over because of the option linger or
- * max-local-handoffs. All other grants that exclude each other have different tokens.
- *
- * Among grants that can be held at the same time, the order of tokens means nothing: the later of
- * two readers with no writer between them may have the smaller token, and so may the later of two
- * permits. So compare a reader's token only with those of writers.
- *
- * @param hold the hold.
- * @return the token; 0, which is smaller than any token, if the handle is wrong.
- */
-uint64_t zklock_hold_token(const zklock_hold *hold);
 
 /**
  * Gets the identity of the ensemble. A fence keeps it together with the token (zklock_hold_token),
@@ -2013,27 +2196,6 @@ const char *zklock_hold_path(const zklock_hold *hold);
 const char *zklock_hold_node(const zklock_hold *hold);
 
 /**
- * Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
- * holds, only the release of the last one reaches the servers.
- *
- * Whatever this returns, except for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the hold
- * has ended. You must still free it.
- *
- * @param hold the hold.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was lost before the release; ZKLOCK_NOT_HELD if it
- *         was already released; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread
- *         acquired it, in which case nothing changes; ZKLOCK_TIMEOUT if the servers have not
- *         answered within a session timeout, in which case the release goes on in the background;
- *         ZKLOCK_UNREACHABLE if the client can no longer connect to its session, for example after
- *         a change of passwords, in which case the lock is free once the servers end the session,
- *         a session timeout after they last heard from it; ZKLOCK_REFUSED if the access list does
- *         not allow deleting its node, in which case the client's session was ended to remove the
- *         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
- *         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
- */
-zklock_status zklock_release(zklock_hold *hold);
-
-/**
  * Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
  * and this thread may release the hold, then the hold has ended, and the release goes on even if
  * you cancel or free the call.
@@ -2045,19 +2207,6 @@ zklock_status zklock_release(zklock_hold *hold);
 ZKLOCK_NODISCARD
 zklock_status zklock_release_start(zklock_hold *hold, zklock_call **call);
 
-/**
- * Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
- * is still held, it is released in the background, whichever thread acquired it. Calls that are
- * waiting with this hold end. A freed hold has no more callbacks or events.
- *
- * If a callback of this hold is running, this function waits for it to return, unless the callback
- * itself calls this function. So do not call it with a mutex locked that the callback locks too.
- * It waits for nothing else.
- *
- * @param hold may be NULL. A handle that was already freed is ignored.
- */
-void zklock_hold_free(zklock_hold *hold);
-
 /* ==== Losses and waiters ==== */
 
 /**
@@ -2068,35 +2217,6 @@ void zklock_hold_free(zklock_hold *hold);
  * @return the state; ZKLOCK_STATE_LOST, with ZKLOCK_REASON_OTHER, if the handle is wrong.
  */
 zklock_state zklock_hold_state(const zklock_hold *hold, zklock_reason *reason);
-
-/**
- * Registers a callback for the loss of a hold, and returns at once. The callback is called once,
- * on a thread of the library, and not at all if the hold is released first. If the hold is already
- * lost, it is called right away. Several callbacks may be registered.
- *
- * @param hold the hold.
- * @param callback see "Callbacks" above. It may query the hold, and free it.
- * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if no thread can be started for callbacks.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_on_lost(zklock_hold *hold,
-                                  zklock_loss_callback callback,
-                                  void *context);
-
-/**
- * Waits until a hold is lost.
- *
- * @param hold the hold.
- * @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] reason why the hold was lost.
- * @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
- *         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_wait_lost(zklock_hold *hold,
-                                    int64_t timeout,
-                                    zklock_reason *reason);
 
 /**
  * Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do
@@ -2290,21 +2410,6 @@ zklock_status zklock_call_cancel(zklock_call *call);
 void zklock_call_free(zklock_call *call);
 
 /* ==== Administer ==== */
-
-/**
- * Asks the servers for the queue of a lock, and passes each contender to the visitor, holders
- * first. Contenders of other libraries are included. It waits for the servers' answer.
- *
- * @param lock the lock.
- * @param visitor called on this thread, before zklock_contenders returns. It may make any call.
- * @param context passed to the visitor.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
- *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_contenders(zklock_lock *lock,
-                                zklock_contender_visitor visitor,
-                                void *context);
 
 /**
  * Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
@@ -2788,51 +2893,6 @@ void zklock_member_free(zklock_member *member);
 void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
 
 /**
- * Creates the handle of the job at a path. This sends no request. All processes that run the job
- * should describe it alike.
- *
- * @param client the client. You may free it before the job.
- * @param path such as "/jobs/report". Give the job a path of its own, and let zklock alone use it.
- * @param every the length of a period in milliseconds, 1000 to 31536000000000 (1,000 years). Periods
- *         are counted from 1970-01-01T00:00:00Z on the servers' clock.
- * @param offset by how many milliseconds each period begins later, 0 to less than the period. No
- *         period must begin when you start the job: the clocks of hosts and servers differ, so it
- *         would be skipped in one period, and run twice in another.
- * @param after_failure one of zklock_after_failure.
- * @param[out] job the job. Free it with zklock_job_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or a number is out of range.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_job_new(zklock_client *client,
-                             const char *path,
-                             int64_t every,
-                             int64_t offset,
-                             zklock_after_failure after_failure,
-                             zklock_job **job);
-
-/**
- * Begins a run of a job, unless nothing is left to do in this period.
- *
- * While another process runs the job, this waits. If that process does the work, the status is
- * ZKLOCK_DONE. If it fails, dies or loses the lock, the job runs here, or in the next period: see
- * zklock_after_failure. The period is the one that it is for the servers once the lock is held.
- *
- * @param job the job.
- * @param timeout in milliseconds. 0 does not wait for another process, and takes the try timeout if
- *         no server answers. ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] hold the hold of the job's lock, which stands for the run. End the run with
- *         zklock_job_end. If you release or free the hold instead, the run counts as failed.
- * @return ZKLOCK_OK if the job runs here: do its work now; ZKLOCK_DONE if nothing is left to do, and
- *         zklock_job_last shows who has run it; ZKLOCK_TIMEOUT if another process ran it for all that
- *         time; ZKLOCK_LOST if the lock is lost before the run is recorded; ZKLOCK_CONFLICT if
- *         somebody else writes or deletes the record at that moment; ZKLOCK_REFUSED also if the record
- *         cannot be read, or is from the future by more than a period; ZKLOCK_UNREACHABLE;
- *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_job_begin(zklock_job *job, int64_t timeout, zklock_hold **hold);
-
-/**
  * Starts to begin a run as zklock_job_begin does, and returns at job. When the call has its
  * result, take the hold from it with zklock_call_hold.
  *
@@ -2843,25 +2903,6 @@ zklock_status zklock_job_begin(zklock_job *job, int64_t timeout, zklock_hold **h
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_job_begin_start(zklock_job *job, int64_t timeout, zklock_call **call);
-
-/**
- * Records how a run ended, and releases the job's lock. The record is only written if the lock is
- * still held. Whatever this returns, except for ZKLOCK_INVALID_ARGUMENT, ZKLOCK_DEADLOCK and
- * ZKLOCK_FORKED, the run has ended: its lock is released, or is being released in the background.
- *
- * @param hold the hold that zklock_job_begin gave. You must still free it.
- * @param failure NULL if the job is done in this period; otherwise why it failed, for
- *         zklock_job_last. It is kept in one line of at most 500 characters. When the job runs again
- *         then depends on its zklock_after_failure.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the hold is lost, in which case the run counts as failed, and
- *         another process may have begun to run the job again; ZKLOCK_NOT_HELD if the run was already
- *         ended; ZKLOCK_CONFLICT if somebody else has written or deleted the record; ZKLOCK_UNREACHABLE
- *         if the servers do not answer, so that it is not known whether it is recorded;
- *         ZKLOCK_INVALID_ARGUMENT if the hold is of no run; ZKLOCK_REFUSED and ZKLOCK_TIMEOUT as for
- *         zklock_release; ZKLOCK_DEADLOCK in a callback.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_job_end(zklock_hold *hold, const char *failure);
 
 /**
  * Starts to end a run as zklock_job_end does, and returns at job.
@@ -2889,35 +2930,7 @@ zklock_status zklock_job_end_start(zklock_hold *hold,
 ZKLOCK_NODISCARD
 zklock_status zklock_job_last(zklock_job *job, zklock_record *record);
 
-/**
- * Frees the handle of a job. Its runs are not affected, and waits for it go on.
- *
- * @param job may be NULL. A handle that was already freed is ignored.
- */
-void zklock_job_free(zklock_job *job);
-
-/* ==== Errors and versions ==== */
-
-/**
- * Gets the message of the last call on this thread that failed: what is wrong, and what to do. The
- * wording is meant for people and may change with any version.
- *
- * ZKLOCK_PENDING and ZKLOCK_DONE are no failures, and leave the message alone. Any other status but
- * ZKLOCK_OK replaces it.
- *
- * @return the message, or "" if no call on this thread has failed. It is never NULL, and is valid
- *         until the next call on this thread that fails.
- */
-const char *zklock_last_error(void);
-
-/**
- * Gets the name of a status, such as "ZKLOCK_TIMEOUT".
- *
- * @param status what a call returned.
- * @return the name, or "unknown" if no status has this number. It is never NULL and is valid for
- *         the life of the process.
- */
-const char *zklock_status_name(int32_t status);
+/* ==== Versions ==== */
 
 /**
  * Gets the version of the running library. ZKLOCK_VERSION is the version of the header.

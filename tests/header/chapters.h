@@ -29,7 +29,7 @@
  * Index
  * -----
  *
- * Types come first, then the functions in this order.
+ * Types come first, then the functions in this order. Most programs need only what is under Start here.
  *
 @INDEX@
  *

@@ -62,7 +62,7 @@ export! {
     ///
     /// Contenders of every naming scheme are recognised, whichever one the lock itself uses. Grants on one
     /// node, because of linger or max-local-handoffs, have the same token, so the resource that the lock guards
-    /// must accept a token equal to the largest that it has seen. docs/interop.md says more about naming scheme
+    /// must accept a token equal to the largest that it has seen. docs/interop.md says more about naming
     /// and foreign, docs/performance.md about linger and max-local-handoffs, and docs/monitoring.md about
     /// metrics-name.
     ///
