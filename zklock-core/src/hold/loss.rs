@@ -73,8 +73,14 @@ impl Loss {
         let mut state = state.clone();
         tokio::select! {
             biased;
-            // A hold that was lost before it was released is lost.
-            _ = state.wait_for(|state| state.status != Status::Held), if !released.is_before() => self.reason(),
+            // A hold that was lost before it was released is lost. What has ended it is copied: while it is borrowed, nobody can
+            // write it, or read it again.
+            ended = state.wait_for(|state| state.status != Status::Held), if !released.is_before() => {
+                match ended.map(|state| state.status) {
+                    Ok(Status::Lost(reason)) if !released.is_before() => Some(reason),
+                    _ => None,
+                }
+            }
             () = released.come() => None,
         }
     }

@@ -234,9 +234,10 @@ impl SessionKeeper {
                         }
                     },
                     // A reply may report the end before the connection does.
-                    _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {
-                        break session.loss().unwrap_or(LossReason::SessionExpired);
-                    }
+                    over = link.wait_for(|link| matches!(link, Link::Over(_))) => match over.as_deref() {
+                        Ok(Link::Over(reason)) => break *reason,
+                        _ => break LossReason::SessionExpired,
+                    },
                     never = &mut heart => match never {},
                 }
             };

@@ -35,6 +35,36 @@ fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
     });
 }
 
+/// Nobody reads the state twice at a time: between the two, a writer that waits would be in the way of the second.
+#[test]
+fn threads_that_learn_of_a_loss_are_not_in_the_way_of_the_session() {
+    const TIMES: usize = 20_000;
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        let holding = hold.grant().holding().clone();
+        session.lose(&holding, LossReason::NodeDeleted);
+        let (sender, done) = std::sync::mpsc::channel();
+        for _ in 0..3 {
+            let (loss, sender) = (hold.loss(), sender.clone());
+            std::thread::spawn(move || {
+                for _ in 0..TIMES {
+                    assert_eq!(loss.clone().come().now_or_never(), Some(Some(LossReason::NodeDeleted)));
+                }
+                sender.send(()).unwrap();
+            });
+        }
+        std::thread::spawn(move || {
+            (0..TIMES).for_each(|at| holding.set_wanted(at % 2 == 0));
+            sender.send(()).unwrap();
+        });
+        for _ in 0..4 {
+            done.recv_timeout(Duration::from_secs(60)).expect("nobody waits for ever");
+        }
+    });
+}
+
 #[test]
 fn a_hold_is_ensured_for_as_long_as_its_lease_and_a_margin() {
     virtual_clock::run(async {
