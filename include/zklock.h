@@ -67,7 +67,7 @@
  * - To acquire in the background, see zklock_acquire_start, zklock_call_hold.
  * - To ask the servers whether the lock is still held, see zklock_hold_confirm,
  *   zklock_hold_confirm_start.
- * - To fence another resource, beside the token, see zklock_client_ensemble_id, zklock_fence_sql,
+ * - To fence another resource with the token, see zklock_client_ensemble_id, zklock_fence_sql,
  *   zklock_hold_publish.
  * - To write to ZooKeeper while the lock is held, see zklock_hold_commit, zklock_hold_commit_start,
  *   zklock_call_versions, zklock_last_conflict, zklock_hold_read.
