@@ -2325,8 +2325,6 @@ zklock_status zklock_client_fd(zklock_client *client, int *descriptor);
  * several outages become one, several lost sessions become one, but none vanishes entirely. All
  * other events are kept until they are fetched or their handle is freed.
  *
- * A call of zklock_client_new_start belongs to no client, so it has only its descriptor.
- *
  * @param client the client.
  * @param[out] event what has happened. You still own the handles in it.
  * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call
@@ -2372,10 +2370,9 @@ zklock_status zklock_call_set_context(zklock_call *call, void *context);
  *
  * @param call the call. You must still free it.
  * @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
- *         to be held; for zklock_barrier_set_start, zklock_barrier_remove_start and
- *         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
- *         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
- *         contenders; otherwise 0. It may be NULL.
+ *         to be held; for zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as
+ *         the function without _start gives it; for zklock_hold_commit_start and
+ *         zklock_contenders_start, the number of versions or contenders; otherwise 0. It may be NULL.
  * @return ZKLOCK_OK; ZKLOCK_PENDING while the call is running; ZKLOCK_INTERRUPTED after
  *         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
  *         that the function without _start returns.

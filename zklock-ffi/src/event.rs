@@ -81,8 +81,6 @@ export! {
     /// several outages become one, several lost sessions become one, but none vanishes entirely. All
     /// other events are kept until they are fetched or their handle is freed.
     ///
-    /// A call of zklock_client_new_start belongs to no client, so it has only its descriptor.
-    ///
     /// @param client the client.
     /// @param[out] event what has happened. You still own the handles in it.
     /// @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call

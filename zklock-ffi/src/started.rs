@@ -202,10 +202,9 @@ export! {
     ///
     /// @param call the call. You must still free it.
     /// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
-    ///         to be held; for zklock_barrier_set_start, zklock_barrier_remove_start and
-    ///         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
-    ///         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
-    ///         contenders; otherwise 0. It may be NULL.
+    ///         to be held; for zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as
+    ///         the function without _start gives it; for zklock_hold_commit_start and
+    ///         zklock_contenders_start, the number of versions or contenders; otherwise 0. It may be NULL.
     /// @return ZKLOCK_OK; ZKLOCK_PENDING while the call is running; ZKLOCK_INTERRUPTED after
     ///         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
     ///         that the function without _start returns.
