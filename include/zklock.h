@@ -498,8 +498,8 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_INTERRUPTED = 12,
     /**
-     * The reply to a guarded write was lost, so the write may or may not have been done.
-     * zklock_hold_read shows which.
+     * The reply to a guarded write was lost, so the write may or may not be done.
+     * zklock_hold_read says what to do.
      */
     ZKLOCK_UNCERTAIN = 13,
     /**
@@ -2085,7 +2085,7 @@ zklock_status zklock_hold_publish(zklock_hold *hold,
  * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was no longer held, and nothing was written;
  *         ZKLOCK_CONFLICT if a node was not in the required state, and nothing was written:
  *         zklock_last_conflict says which write was refused; ZKLOCK_UNCERTAIN if the reply was
- *         lost, and either all or nothing was written: zklock_hold_read shows which;
+ *         lost, and either all or nothing is written: see zklock_hold_read;
  *         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT
  *         for an invalid path, or for more than 512 KiB in total.
  */
@@ -2139,10 +2139,11 @@ int64_t zklock_last_conflict(void);
 
 /**
  * Reads the data and the version of a node in ZooKeeper. The answer is at least as recent as
- * everything that the servers had committed when this was called, and it reflects the final
- * outcome of every earlier zklock_hold_commit of this hold. So after ZKLOCK_UNCERTAIN, read what
- * you meant to write, then decide. It works while the client is open, even if the hold is lost
- * or released.
+ * everything that the servers had committed when this was called. So after ZKLOCK_UNCERTAIN, read
+ * what you meant to write. If it is not there, write again, with the version that you have read:
+ * at most one of the two writes is done. (While the hold lasts, a server that was cut off may
+ * still do the first one.) Once the hold is released or lost, the answer is final. It works while
+ * the client is open.
  *
  *     char state[64];
  *     size_t length;

@@ -225,8 +225,8 @@ public:
     }
     /**
      * Reads a node; nothing if it does not exist. The answer is at least as recent as everything that the servers had
-     * committed when this was called, and reflects the final outcome of earlier commits of this hold: so after an
-     * uncertain_error, read, then decide. It works while the client is open, even if the hold is lost or released.
+     * committed when this was called. If it does not show a commit that ended with an uncertain_error, commit again with the
+     * version that it shows: see zklock_hold_read. It works while the client is open, even if the hold is lost or released.
      *
      *     const auto node = hold.read("/report/state");
      *     if (node) hold.guarded().set("/report/state", "done", node->version).commit();

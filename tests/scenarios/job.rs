@@ -6,7 +6,7 @@ use ground::until;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
 use zklock::{AfterFailure, Begun, Client, ErrorKind, Job, JobSpec, LossReason, Record, Run, RunOutcome};
-use zklock_testkit::{Fault, Kind, Server};
+use zklock_testkit::{Fault, Injected, Kind, Server};
 
 const PATH: &str = "/jobs/report";
 const RECORD: &str = "/jobs/report/last-run";
@@ -216,6 +216,31 @@ async fn a_run_whose_end_is_lost_does_not_take_the_record_of_the_next_one_for_it
     soon(taken_over.done()).await.unwrap();
     let record = already(&job(&one)).await;
     assert_eq!(record.token, taken_over.hold().token());
+}
+
+/// A server that was cut off may do the write after a read that does not show it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_end_is_written_late_is_recorded() {
+    let server = at_noon_of(7);
+    let host = host(&server).await;
+    let (run, session) = (running(&job(&host)).await, host.session_id().unwrap());
+    let has_struck = async |injected: Injected| {
+        assert!(tokio::task::spawn_blocking(move || injected.wait(SOON)).await.unwrap());
+    };
+    // Heartbeats are lost, too.
+    server.inject(Fault::lose_request(Kind::Multi).of_session(session).below(PATH).times(1_000));
+    let read = server.inject(Fault::freeze(Kind::GetData).of_session(session).below(RECORD));
+    let end = tokio::spawn(async move { run.done().await });
+    has_struck(read).await;
+    server.clear_faults();
+    let next = server.inject(Fault::freeze(Kind::Multi).of_session(session).below(PATH));
+    server.thaw();
+    has_struck(next).await;
+    let late = String::from_utf8(server.data(RECORD).unwrap()).unwrap().replace("running", "done");
+    server.put(RECORD, late).unwrap();
+    server.thaw();
+    soon(end).await.unwrap().unwrap();
+    assert_eq!(already(&job(&host)).await.outcome, RunOutcome::Done);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

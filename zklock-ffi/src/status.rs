@@ -47,8 +47,8 @@ c_enum! {
         /// The wait was cancelled.
         #[from(Interrupted)]
         ZKLOCK_INTERRUPTED = 12,
-        /// The reply to a guarded write was lost, so the write may or may not have been done.
-        /// zklock_hold_read shows which.
+        /// The reply to a guarded write was lost, so the write may or may not be done.
+        /// zklock_hold_read says what to do.
         #[from(Uncertain)]
         ZKLOCK_UNCERTAIN = 13,
         /// A guarded write was refused because a node was not in the required state. Nothing was

@@ -191,9 +191,15 @@ pub(crate) async fn release(hold: &Hold) -> Result<(), Error> {
 /// Writes the record if the hold is still held, in place of the one with this version, and returns the next version.
 pub(crate) async fn write(hold: &Hold, text: &str, version: i32) -> Result<i32, Error> {
     let node = format!("{}/{NAME}", hold.path());
+    let mut may_come_late = false;
     loop {
         match hold.guarded().set_data(&node, text.as_bytes(), Some(version)).commit().await {
-            Err(error) if error.kind() == ErrorKind::Uncertain => {
+            // A server that was cut off may have done the earlier write after we read, and so before this one.
+            Err(error)
+                if error.kind() == ErrorKind::Uncertain
+                    || may_come_late && error.kind() == ErrorKind::Conflict =>
+            {
+                may_come_late = error.kind() == ErrorKind::Uncertain;
                 match hold.read(&node).await? {
                     Some(written) if written.version == version => {}
                     Some(written) if record::is_of(&written, text) => return Ok(written.version),

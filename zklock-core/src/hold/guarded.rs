@@ -110,8 +110,7 @@ impl Guarded {
     /// * [`ErrorKind::Lost`] if the lock was no longer held. Nothing was written;
     /// * [`ErrorKind::Conflict`] if a node was not in the state that a write requires. Nothing was written.
     ///   [`Error::conflict`] says which write it was;
-    /// * [`ErrorKind::Uncertain`] if the reply was lost. Either all or nothing was written. [`Hold::read`](crate::Hold::read)
-    ///   shows which;
+    /// * [`ErrorKind::Uncertain`] if the reply was lost. Either all or nothing is written. See [`Hold::read`](crate::Hold::read);
     /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or on servers of version 3.4
     ///   for the hold of a [single-node](crate::Client::single_node) lock, because every holder's node has the same
     ///   name there;

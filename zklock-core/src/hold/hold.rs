@@ -576,10 +576,11 @@ impl Hold {
 
     /// Reads a node's data and its version; `None` if there is no such node.
     ///
-    /// The data is at least as recent as everything that the ensemble had committed when this was called. It shows the
-    /// final outcome of every earlier guarded write of this hold, even of one whose reply was lost. So after an
-    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it should have written, then decide. This works while the
-    /// client is open, even when the hold is lost or released.
+    /// The data is at least as recent as everything that the ensemble had committed when this was called. So after an
+    /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it should have written. If it is not there, write again, with the
+    /// version that you have read: at most one of the two writes is done. (While the hold lasts, a server that was cut off
+    /// may still do the first one.) Once the hold is released or lost, the answer is final. This works while the client is
+    /// open.
     ///
     /// # Errors
     ///
@@ -599,14 +600,11 @@ impl Hold {
     /// # async fn example(hold: &zklock::Hold) -> Result<(), zklock::Error> {
     /// use zklock::ErrorKind;
     ///
-    /// // Without a version the write would be done whatever the node holds by then.
-    /// let Some(before) = hold.read("/report/state").await? else { return Ok(()) };
-    /// match hold.guarded().set_data("/report/state", b"done", Some(before.version)).commit().await {
-    ///     Err(error) if error.kind() == ErrorKind::Uncertain => {
-    ///         let after = hold.read("/report/state").await?;
-    ///         println!("written: {}", after.is_some_and(|after| after.version > before.version));
+    /// while let Some(state) = hold.read("/report/state").await?.filter(|state| state.data != b"done") {
+    ///     match hold.guarded().set_data("/report/state", b"done", Some(state.version)).commit().await {
+    ///         Err(error) if error.kind() == ErrorKind::Uncertain => {}
+    ///         written => println!("version {:?}", written?.versions()),
     ///     }
-    ///     written => println!("version {:?}", written?.versions()),
     /// }
     /// # Ok(())
     /// # }

@@ -98,7 +98,7 @@ class Closed(Error):
 
 
 class Uncertain(Error):
-    """The reply to guarded writes was lost: either all or none of them were done. Find out with ``Hold.read``, then decide."""
+    """The reply to guarded writes was lost: either all or none of them are done. ``Hold.read`` says what to do."""
 
     __module__ = "zklock"
 
