@@ -163,7 +163,7 @@ fn cases() -> Vec<(Case, u64)> {
         eprintln!("no case has {} in its name; there are\n{}", chosen.unwrap_or_default(), names.join("\n"));
         std::process::exit(2);
     }
-    kept.into_iter().map(|case| (case, seed)).collect()
+    seeds::share(kept.into_iter()).map(|case| (case, seed)).collect()
 }
 
 /// `ZKLOCK_CASE` chooses the cases whose name contains it, and leaves the planted bugs out.
