@@ -64,9 +64,13 @@ impl Report {
 
     /// Reports nodes of workers that have ended.
     pub(crate) fn left_behind(&mut self, field: &Field, within: Duration) {
-        let left = field.servers.contenders();
-        if !ground::until(within, || left().is_empty()) {
-            self.troubles.push(format!("nodes are left behind: {:?}", left()));
+        let mut left = Ok(Vec::new());
+        let is_clear = || {
+            left = field.servers.contenders();
+            left.as_ref().is_ok_and(Vec::is_empty)
+        };
+        if !ground::until(within, is_clear) {
+            self.troubles.push(format!("nodes are left behind: {left:?}"));
         }
     }
 

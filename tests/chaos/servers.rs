@@ -159,22 +159,20 @@ impl Servers {
         Admin::try_connect(self.zookeeper().leader_now()?.address()).ok()
     }
 
-    /// A function that lists the nodes, or keys, of holders and waiters.
-    pub(crate) fn contenders(&self) -> Box<dyn Fn() -> Vec<String> + '_> {
-        match self {
-            Self::ZooKeeper(_) => {
-                let admin = self.admin();
-                Box::new(move || {
-                    let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
-                    let is_of_lock = |path: &str| path.ends_with("/lock") || path.ends_with("-of-lock");
-                    tree.filter(|path| has_number(path) || is_of_lock(path)).collect()
-                })
-            }
-            Self::Etcd(etcd) => Box::new(|| match etcd.keys() {
-                Ok(keys) => keys.into_iter().map(|key| key.name).collect(),
-                Err(problem) => vec![problem],
-            }),
+    /// The nodes, or keys, of holders and waiters; why not, if the machine is too busy for that.
+    pub(crate) fn contenders(&self) -> Result<Vec<String>, String> {
+        let Self::ZooKeeper(_) = self else {
+            return Ok(self.etcd().keys()?.into_iter().map(|key| key.name).collect());
+        };
+        let admin = self.try_admin().ok_or("no leader answers")?;
+        let is_of_lock =
+            |path: &String| has_number(path) || path.ends_with("/lock") || path.ends_with("-of-lock");
+        let mut all = Vec::new();
+        for place in PLACES {
+            let tree = admin.try_tree(&format!("/{place}")).map_err(|failure| format!("{failure:?}"))?;
+            all.extend(tree.into_iter().filter(is_of_lock));
         }
+        Ok(all)
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         };
         // Leave out those that are gone by now.
         let owner = |node: &String| admin.try_stat(node).ok().flatten().map(|stat| stat.ephemeral_owner);
-        let mut nodes = field.servers.contenders()();
+        let mut nodes = field.servers.contenders().unwrap_or_default();
         nodes.retain(|node| owner(node) == Some(id));
         take_away(field, nodes, |_| {
             // It may have ended by itself.
@@ -105,7 +105,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
     }),
     by_operator("node deleted", Kind::ZooKeeper, |field, _, dice| {
         let Some(admin) = field.servers.try_admin() else { return Ok(Course::Missed) };
-        let mut nodes = field.servers.contenders()();
+        let mut nodes = field.servers.contenders().unwrap_or_default();
         // The judge knows nodes by their names, and a single-node lock's node always has the same name.
         nodes.retain(|node| !node.ends_with("/lock") && !node.ends_with("-of-lock"));
         if nodes.is_empty() {

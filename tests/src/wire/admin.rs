@@ -266,19 +266,24 @@ impl Admin {
     /// All paths at and below `path`, sorted: what a test leaves behind.
     #[track_caller]
     pub fn tree(&self, path: &str) -> BTreeSet<String> {
+        self.must("tree", path, self.try_tree(path))
+    }
+
+    /// The same, unless a listing fails.
+    pub fn try_tree(&self, path: &str) -> Result<BTreeSet<String>, Failure> {
         let mut found = BTreeSet::new();
         let mut open = vec![path.to_owned()];
         while let Some(path) = open.pop() {
             let names = match self.try_children(&path) {
                 // Another test may have a node that only it may read.
                 Err(Failure::Server(NO_AUTH)) => Some(Vec::new()),
-                names => self.must("tree", &path, names),
+                names => names?,
             };
             let Some(names) = names else { continue };
             open.extend(names.iter().map(|name| format!("{}/{name}", path.trim_end_matches('/'))));
             found.insert(path);
         }
-        found
+        Ok(found)
     }
 
     /// Runs an operation on a live connection, and again on a new one if that fails. The operation is told when it runs
