@@ -8,7 +8,7 @@
 //! So processes take turns, however many threads they have. Queueing more nodes ahead would be closer to the order of
 //! arrival, but not free. Measured with one more: a hand-over within a process took a quarter more requests and half more
 //! bytes, because a contender behind several others lists again; among several processes it took no more requests, but 60 %
-//! more bytes. (`tests/FIGURES.md`. The times did not differ by more than they vary.)
+//! more bytes. (`tests/FIGURES.md`: "Queueing more ahead". The times did not differ by more than they vary.)
 
 mod attempt;
 mod held_at;
