@@ -20,7 +20,8 @@ pub(crate) const BEYOND_A_LEASE: Duration = Duration::from_millis(SESSION.as_mil
 /// Asserts that a hold that was just delivered is valid and has its nodes.
 #[track_caller]
 pub(crate) fn is_live(kind: &LockKind, hold: &Hold, client: &Client, operator: &Admin) {
-    assert_eq!(hold.state(), HoldState::Held);
+    // On a busy machine it may be at risk by now.
+    assert!(matches!(hold.state(), HoldState::Held | HoldState::AtRisk), "{:?}", hold.state());
     for node in hold.nodes() {
         let stat = operator.stat(node).expect("a hold without a node was delivered");
         assert_eq!(Some(stat.ephemeral_owner), client.session_id(), "the node of another session");
