@@ -47,20 +47,18 @@
  *
  * Connect
  *
+ * - To set how a client connects, a lock behaves or a job runs, see zklock_options_new,
+ *   zklock_options_set, zklock_options_free.
  * - To connect on first use, see zklock_client_new_lazy, zklock_client_connect,
  *   zklock_client_connect_start.
  * - To free the locks of a process that is killed, see zklock_client_guard.
  * - To disconnect in the background, see zklock_client_close_start.
- * - To set how a client connects, logs in and uses TLS, see zklock_options_new, zklock_options_set,
- *   zklock_options_free.
  *
  * Lock
  *
  * - To create another kind of lock, see zklock_read_lock_new, zklock_write_lock_new,
  *   zklock_client_set_limit, zklock_all_new, zklock_any_new, zklock_single_node_new,
  *   zklock_lock_path.
- * - To set how a lock behaves, see zklock_lock_options_new, zklock_lock_options_set,
- *   zklock_lock_options_free.
  *
  * Acquire
  *
@@ -76,7 +74,7 @@
  *
  * Losses and waiters
  *
- * - To look at a hold, and follow its loss in an event loop, see zklock_hold_state, zklock_hold_fd,
+ * - To look at a hold, and follow it in an event loop, see zklock_hold_state,
  *   zklock_hold_set_context.
  * - To learn that others are waiting, see zklock_hold_is_wanted, zklock_hold_wait_wanted.
  *
@@ -149,8 +147,8 @@
  * - No server grants less than half of the session timeout that another one granted.
  *
  * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
- * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release. The options loss-timeout
- * and heartbeat of a client can make that time longer.
+ * state, its event, its callback, zklock_hold_wait_lost or zklock_release. The options loss-timeout and
+ * heartbeat of a client can make that time longer.
  *
  * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
  * wants a lock, it can stay with the client that held it last (the option linger of a lock). That
@@ -231,9 +229,8 @@
  * ZKLOCK_PENDING means that there are no more events for now. Every other status is an error that the
  * loop must handle: in a forked child, for example, it is ZKLOCK_FORKED, and no event ever comes.
  *
- * A program that waits for a single thing needs no events: each call has a descriptor of its own
- * (zklock_call_fd), and so has the loss of each hold (zklock_hold_fd). It is created the first time
- * that you ask for it.
+ * A program that waits for a single call needs no events: each call has a descriptor of its own
+ * (zklock_call_fd). It is created the first time that you ask for it.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -482,7 +479,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
     ZKLOCK_LOST = 8,
     /**
      * A contender of another library is in the queue and cannot see ours: make both sides use
-     * the same naming scheme (the option naming scheme).
+     * the same naming scheme (the option naming).
      */
     ZKLOCK_FOREIGN_CONTENDER = 9,
     /**
@@ -720,21 +717,6 @@ typedef enum zklock_state ZKLOCK_INT32 {
 } zklock_state;
 
 /**
- * What becomes of a period in which a run has failed. A process that dies, or loses the lock, has
- * failed.
- */
-typedef enum zklock_after_failure ZKLOCK_INT32 {
-    /**
-     * The job runs again in the same period, as soon as a process begins.
-     */
-    ZKLOCK_AFTER_FAILURE_AGAIN = 1,
-    /**
-     * The job runs in the next period. This is for jobs that must not do half of their work twice.
-     */
-    ZKLOCK_AFTER_FAILURE_NEXT = 2,
-} zklock_after_failure;
-
-/**
  * How a run of a job ended.
  */
 typedef enum zklock_run_outcome ZKLOCK_INT32 {
@@ -852,11 +834,6 @@ typedef struct zklock_job zklock_job;
 typedef struct zklock_lock zklock_lock;
 
 /**
- * How a lock behaves. The defaults suit most programs.
- */
-typedef struct zklock_lock_options zklock_lock_options;
-
-/**
  * A member of a double barrier, from entering to leaving.
  */
 typedef struct zklock_member zklock_member;
@@ -867,13 +844,13 @@ typedef struct zklock_member zklock_member;
 typedef struct zklock_observer zklock_observer;
 
 /**
- * How a client connects. The defaults suit most programs.
+ * How a client connects, a lock behaves, or a job runs. The defaults suit most programs.
  */
 typedef struct zklock_options zklock_options;
 
 /**
- * A contender in the queue of a lock. Its strings are valid during the call of the visitor, or for
- * as long as zklock_observer_next says. The running library may be earlier or later than this
+ * A contender in the queue of a lock. Its strings are valid during the call of the visitor.
+ * The running library may be earlier or later than this
  * header: see `size`.
  */
 typedef struct {
@@ -1112,7 +1089,7 @@ typedef struct {
 } zklock_stats;
 
 /**
- * The figures of the locks with one name in a client: see the option metrics-name in zklock_lock_options_set.
+ * The figures of the locks with one name in a client: see the option metrics-name in zklock_options_set.
  * zklock_client_lock_stats fills all members. The struct never grows.
  */
 typedef struct {
@@ -1232,7 +1209,7 @@ void zklock_client_free(zklock_client *client);
  * lock, this sends no request. The first acquire creates the node.
  *
  * A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
- * other libraries: see the option naming scheme in zklock_lock_options_set.
+ * other libraries: see the option naming in zklock_options_set.
  *
  * @param client the client. You may free it before the lock.
  * @param path such as "/locks/report".
@@ -1244,7 +1221,7 @@ void zklock_client_free(zklock_client *client);
 ZKLOCK_NODISCARD
 zklock_status zklock_mutex_new(zklock_client *client,
                                const char *path,
-                               const zklock_lock_options *options,
+                               const zklock_options *options,
                                zklock_lock **lock);
 
 /**
@@ -1266,7 +1243,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_semaphore_new(zklock_client *client,
                                    const char *path,
                                    uint32_t limit,
-                                   const zklock_lock_options *options,
+                                   const zklock_options *options,
                                    zklock_lock **lock);
 
 /**
@@ -1284,7 +1261,7 @@ zklock_status zklock_semaphore_new(zklock_client *client,
 ZKLOCK_NODISCARD
 zklock_status zklock_election_new(zklock_client *client,
                                   const char *path,
-                                  const zklock_lock_options *options,
+                                  const zklock_options *options,
                                   zklock_lock **lock);
 
 /**
@@ -1359,9 +1336,8 @@ zklock_status zklock_acquire(zklock_lock *lock, int64_t timeout, zklock_hold **h
 zklock_status zklock_release(zklock_hold *hold);
 
 /**
- * Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
- * is still held, it is released in the background, whichever thread acquired it. Calls that are
- * waiting with this hold end. A freed hold has no more callbacks or events.
+ * Frees a hold. If the lock is still held, it is released in the background, whichever thread acquired
+ * it. Calls that are waiting with this hold end. A freed hold has no more callbacks or events.
  *
  * If a callback of this hold is running, this function waits for it to return, unless the callback
  * itself calls this function. So do not call it with a mutex locked that the callback locks too.
@@ -1462,19 +1438,16 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
  * @param path such as "/jobs/report". Give the job a path of its own, and let zklock alone use it.
  * @param every the length of a period in milliseconds, 1000 to 31536000000000 (1,000 years). Periods
  *         are counted from 1970-01-01T00:00:00Z on the servers' clock.
- * @param offset by how many milliseconds each period begins later, 0 to less than the period. No
- *         period must begin when you start the job: the clocks of hosts and servers differ, so it
- *         would be skipped in one period, and run twice in another.
- * @param after_failure one of zklock_after_failure.
+ * @param options NULL for the defaults. They are copied.
  * @param[out] job the job. Free it with zklock_job_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or a number is out of range.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or the period or an
+ *         option is out of range.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_job_new(zklock_client *client,
                              const char *path,
                              int64_t every,
-                             int64_t offset,
-                             zklock_after_failure after_failure,
+                             const zklock_options *options,
                              zklock_job **job);
 
 /**
@@ -1482,7 +1455,7 @@ zklock_status zklock_job_new(zklock_client *client,
  *
  * While another process runs the job, this waits. If that process does the work, the status is
  * ZKLOCK_DONE. If it fails, dies or loses the lock, the job runs here, or in the next period: see
- * zklock_after_failure. The period is the one that it is for the servers once the lock is held.
+ * the option after-failure. The period is the one that it is for the servers once the lock is held.
  *
  * @param job the job.
  * @param timeout in milliseconds. 0 does not wait for another process, and takes the try timeout if
@@ -1507,7 +1480,7 @@ zklock_status zklock_job_begin(zklock_job *job, int64_t timeout, zklock_hold **h
  * @param hold the hold that zklock_job_begin gave. You must still free it.
  * @param failure NULL if the job is done in this period; otherwise why it failed, for
  *         zklock_job_last. It is kept in one line of at most 500 characters. When the job runs again
- *         then depends on its zklock_after_failure.
+ *         then depends on its option after-failure.
  * @return ZKLOCK_OK; ZKLOCK_LOST if the hold is lost, in which case the run counts as failed, and
  *         another process may have begun to run the job again; ZKLOCK_NOT_HELD if the run was already
  *         ended; ZKLOCK_CONFLICT if somebody else has written or deleted the record; ZKLOCK_UNREACHABLE
@@ -1562,6 +1535,127 @@ const char *zklock_last_error(void);
 const char *zklock_status_name(int32_t status);
 
 /* ==== Connect ==== */
+
+/**
+ * Creates options with the defaults. Free them with zklock_options_free, at any time after they were
+ * used.
+ *
+ * @param[out] options the options.
+ * @return ZKLOCK_OK.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_new(zklock_options **options);
+
+/**
+ * Sets an option of a client, of a lock or of a job. What is made with an option that it does not have
+ * is refused.
+ *
+ * The options of a client, which the configuration file of the command zklock has too:
+ *
+ * - session-timeout (DURATION): The session timeout to ask for, 100 ms to 24 days: after a crash of
+ *   its holder, a lock is free when this time is over. Default: 10s.
+ * - connect-timeout (DURATION): How long connecting, and queries such as those for contenders, try
+ *   to reach a server. Default: 10s.
+ * - try-timeout (DURATION): How long a call that tries once waits for the servers' answer. Default:
+ *   1s.
+ * - loss-timeout (DURATION): How soon to learn of a loss that no server reports: with more, the
+ *   client writes less often. At most a third of the session timeout, and a fifth for the command.
+ *   Default: a tenth of the session timeout.
+ * - heartbeat (YES|NO): Whether the servers are asked to confirm what is held. Otherwise nothing
+ *   proves a hold from half a session timeout after its grant on, and its loss may be reported
+ *   late. Default: yes.
+ * - chroot (PATH): The node below which all paths are, in place of one that follows the hosts.
+ * - create-chroot (YES|NO): Whether the chroot, and the nodes above it, are created if they are
+ *   missing. Default: no.
+ * - identity (NAME): The name under which others see the holder, up to 1024 bytes. Default:
+ *   host/pid.
+ * - server-version (VERSION): The version of the servers, such as 3.4; during an upgrade, the
+ *   oldest. Default: the servers are asked.
+ * - auth (USER:PASSWORD): A user to log in as, by the scheme digest. Each further one is added.
+ * - auth-file (FILE): A file with USER:PASSWORD on each line, for the scheme digest, which is read
+ *   again for each connection.
+ * - auth-env (VARIABLE): The environment variable with USER:PASSWORD, for the scheme digest.
+ * - sasl (USER:PASSWORD): The user to log in as by SASL, with the mechanism DIGEST-MD5: one at
+ *   most.
+ * - sasl-file (FILE): A file with USER:PASSWORD, for SASL, which is read again for each connection.
+ * - sasl-env (VARIABLE): The environment variable with USER:PASSWORD, for SASL.
+ * - kerberos (SERVICE[/HOST]): Log in with the Kerberos ticket of this process, to servers of this
+ *   principal, such as zookeeper. The host is otherwise the one that is connected to.
+ * - access (ACCESS): Who may use the nodes that are created: open, creator-all, read-open, or a
+ *   list such as sasl:billing:cdrwa,world:anyone:r. Default: open.
+ * - tls (YES|NO): Connect with TLS, and trust the authorities that the system trusts. Default: no.
+ * - ca (FILE): Connect with TLS, and trust the authorities in this PEM file. All files of TLS are
+ *   read again for each connection.
+ * - cert (FILE): The client's certificate, a PEM file.
+ * - key (FILE): The certificate's key, a PEM file.
+ * - pass-phrase (TEXT): The pass phrase of the key.
+ * - pass-phrase-file (FILE): A file with the pass phrase of the key on its first line.
+ * - pass-phrase-env (VARIABLE): The environment variable with the pass phrase of the key.
+ *
+ * The options of a lock:
+ *
+ * - reentrant (YES|NO): Whether a thread that holds the lock may acquire it again. Only that thread
+ *   may then release its holds. Not for semaphores. Default: no.
+ * - naming (NAMING): The library that the lock shares its queue with: curator (also go-zookeeper),
+ *   kazoo for mutexes and read/write locks, writelock for mutexes; or the pattern of a home-made
+ *   lock, such as {name}_lock_{sequence}. Default: curator.
+ * - foreign (refuse|ignore-unknown): Whether an acquire fails if a contender cannot see ours, or
+ *   ignores one of a home-made lock and waits for one of a known library. Both may then hold the
+ *   lock, unless that contender has nothing to do with it or does see ours. Default: refuse.
+ * - permits (N): How many permits of a semaphore to acquire at once, up to 256. Default: 1.
+ * - limit-at (PATH): The node that stores a semaphore's number of permits, in the format of
+ *   Curator's SharedCount.
+ * - linger (DURATION): How long the lock's node stays after a release while no other client wants
+ *   the lock, so that this client acquires it again without a request. For mutexes and read/write
+ *   locks. Default: 0s.
+ * - max-local-handoffs (N): How often holders of this client may pass the lock on among themselves
+ *   while other clients wait. For mutexes and read/write locks. Default: 0.
+ * - metrics-name (NAME): A name under which the client counts the lock separately, up to 128 bytes.
+ *
+ * The options of a job:
+ *
+ * - offset (DURATION): How much later each period begins. No period must begin when you start the
+ *   job: the clocks of hosts and servers differ, so it would be skipped in one period, and run
+ *   twice in another. Default: 0s.
+ * - after-failure (again|next): Whether a job that has failed runs again in the same period, or in
+ *   the next one, so that no half of its work is done twice. A process that dies, or loses the
+ *   lock, has failed. Default: again.
+ *
+ * A DURATION has a unit, as in "250ms", "10s" or "1h30m". Without one it is in seconds. Whether
+ * options go together, and what is in the files of TLS, is checked when the client is made. No
+ * password appears in an error message or in the log.
+ *
+ * Contenders of every naming scheme are recognised, whichever one the lock itself uses. Grants on one
+ * node, because of linger or max-local-handoffs, have the same token, so the resource that the lock guards
+ * must accept a token equal to the largest that it has seen.
+ *
+ * docs/securing.md says more about logging in, TLS and access lists, docs/performance.md about
+ * loss-timeout, linger and max-local-handoffs, docs/interop.md about naming and foreign, and
+ * docs/monitoring.md about metrics-name.
+ *
+ *     if (zklock_options_new(&options) != ZKLOCK_OK ||
+ *         zklock_options_set(options, "session-timeout", "20s") != ZKLOCK_OK ||
+ *         zklock_options_set(options, "auth", "billing:secret") != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *
+ * @param options the options.
+ * @param option the name of the option.
+ * @param value its value.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such option, or it cannot have this
+ *         value: zklock_last_error() names what is possible; ZKLOCK_REFUSED if this library was built
+ *         without TLS or Kerberos, and the option is about that.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set(zklock_options *options,
+                                 const char *option,
+                                 const char *value);
+
+/**
+ * Frees options. What was made with them is not affected.
+ *
+ * @param options may be NULL. A handle that was already freed is ignored.
+ */
+void zklock_options_free(zklock_options *options);
 
 /**
  * Creates a client that connects on first use. Until then it does nothing. So a program may create
@@ -1654,89 +1748,6 @@ zklock_status zklock_client_guard(zklock_client *client, const char *command);
 ZKLOCK_NODISCARD
 zklock_status zklock_client_close_start(zklock_client *client, zklock_call **call);
 
-/**
- * Creates client options with the defaults. Free them with zklock_options_free, at any time after
- * the client is made.
- *
- * @param[out] options the options.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_new(zklock_options **options);
-
-/**
- * Sets an option of a client. The configuration file of the command zklock has the same names and
- * values:
- *
- * - session-timeout (DURATION): The session timeout to ask for, 100 ms to 24 days: after a crash of
- *   its holder, a lock is free when this time is over. Default: 10s.
- * - connect-timeout (DURATION): How long connecting, and queries such as those for contenders, try
- *   to reach a server. Default: 10s.
- * - try-timeout (DURATION): How long a call that tries once waits for the servers' answer. Default:
- *   1s.
- * - loss-timeout (DURATION): How soon to learn of a loss that no server reports: with more, the
- *   client writes less often. At most a third of the session timeout, and a fifth for the command.
- *   Default: a tenth of the session timeout.
- * - heartbeat (YES|NO): Whether the servers are asked to confirm what is held. Otherwise nothing
- *   proves a hold from half a session timeout after its grant on, and its loss may be reported
- *   late. Default: yes.
- * - chroot (PATH): The node below which all paths are, in place of one that follows the hosts.
- * - create-chroot (YES|NO): Whether the chroot, and the nodes above it, are created if they are
- *   missing. Default: no.
- * - identity (NAME): The name under which others see the holder, up to 1024 bytes. Default:
- *   host/pid.
- * - server-version (VERSION): The version of the servers, such as 3.4; during an upgrade, the
- *   oldest. Default: the servers are asked.
- * - auth (USER:PASSWORD): A user to log in as, by the scheme digest. Each further one is added.
- * - auth-file (FILE): A file with USER:PASSWORD on each line, for the scheme digest, which is read
- *   again for each connection.
- * - auth-env (VARIABLE): The environment variable with USER:PASSWORD, for the scheme digest.
- * - sasl (USER:PASSWORD): The user to log in as by SASL, with the mechanism DIGEST-MD5: one at
- *   most.
- * - sasl-file (FILE): A file with USER:PASSWORD, for SASL, which is read again for each connection.
- * - sasl-env (VARIABLE): The environment variable with USER:PASSWORD, for SASL.
- * - kerberos (SERVICE[/HOST]): Log in with the Kerberos ticket of this process, to servers of this
- *   principal, such as zookeeper. The host is otherwise the one that is connected to.
- * - access (ACCESS): Who may use the nodes that are created: open, creator-all, read-open, or a
- *   list such as sasl:billing:cdrwa,world:anyone:r. Default: open.
- * - tls (YES|NO): Connect with TLS, and trust the authorities that the system trusts. Default: no.
- * - ca (FILE): Connect with TLS, and trust the authorities in this PEM file. All files of TLS are
- *   read again for each connection.
- * - cert (FILE): The client's certificate, a PEM file.
- * - key (FILE): The certificate's key, a PEM file.
- * - pass-phrase (TEXT): The pass phrase of the key.
- * - pass-phrase-file (FILE): A file with the pass phrase of the key on its first line.
- * - pass-phrase-env (VARIABLE): The environment variable with the pass phrase of the key.
- *
- * A DURATION has a unit, as in "250ms", "10s" or "1h30m". Without one it is in seconds. Whether
- * options go together, and what is in the files of TLS, is checked when the client is made. No
- * password appears in an error message or in the log. docs/securing.md says more about logging in,
- * TLS and access lists, and docs/performance.md about loss-timeout.
- *
- *     if (zklock_options_new(&options) != ZKLOCK_OK ||
- *         zklock_options_set(options, "session-timeout", "20s") != ZKLOCK_OK ||
- *         zklock_options_set(options, "auth", "billing:secret") != ZKLOCK_OK)
- *         return fail(zklock_last_error());
- *
- * @param options the options.
- * @param option the name of the option.
- * @param value its value.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such option, or it cannot have this
- *         value: zklock_last_error() names what is possible; ZKLOCK_REFUSED if this library was built
- *         without TLS or Kerberos, and the option is about that.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set(zklock_options *options,
-                                 const char *option,
-                                 const char *value);
-
-/**
- * Frees client options. Clients that were made with them are not affected.
- *
- * @param options may be NULL. A handle that was already freed is ignored.
- */
-void zklock_options_free(zklock_options *options);
-
 /* ==== Lock ==== */
 
 /**
@@ -1761,7 +1772,7 @@ void zklock_options_free(zklock_options *options);
 ZKLOCK_NODISCARD
 zklock_status zklock_read_lock_new(zklock_client *client,
                                    const char *path,
-                                   const zklock_lock_options *options,
+                                   const zklock_options *options,
                                    zklock_lock **lock);
 
 /**
@@ -1788,7 +1799,7 @@ zklock_status zklock_read_lock_new(zklock_client *client,
 ZKLOCK_NODISCARD
 zklock_status zklock_write_lock_new(zklock_client *client,
                                     const char *path,
-                                    const zklock_lock_options *options,
+                                    const zklock_options *options,
                                     zklock_lock **lock);
 
 /**
@@ -1827,7 +1838,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_all_new(zklock_client *client,
                              zklock_lock *const *locks,
                              size_t count,
-                             const zklock_lock_options *options,
+                             const zklock_options *options,
                              zklock_lock **lock);
 
 /**
@@ -1855,7 +1866,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_any_new(zklock_client *client,
                              zklock_lock *const *locks,
                              size_t count,
-                             const zklock_lock_options *options,
+                             const zklock_options *options,
                              zklock_lock **lock);
 
 /**
@@ -1873,7 +1884,7 @@ zklock_status zklock_any_new(zklock_client *client,
 ZKLOCK_NODISCARD
 zklock_status zklock_single_node_new(zklock_client *client,
                                      const char *path,
-                                     const zklock_lock_options *options,
+                                     const zklock_options *options,
                                      zklock_lock **lock);
 
 /**
@@ -1883,67 +1894,6 @@ zklock_status zklock_single_node_new(zklock_client *client,
  * @return the path, valid until the lock is freed; "" if the handle is wrong.
  */
 const char *zklock_lock_path(const zklock_lock *lock);
-
-/**
- * Creates lock options with the defaults. Free them with zklock_lock_options_free, at any time
- * after the lock is made.
- *
- * @param[out] options the options.
- * @return ZKLOCK_OK.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_new(zklock_lock_options **options);
-
-/**
- * Sets an option of a lock:
- *
- * - reentrant (YES|NO): Whether a thread that holds the lock may acquire it again. Only that thread
- *   may then release its holds. Not for semaphores. Default: no.
- * - naming (NAMING): The library that the lock shares its queue with: curator (also go-zookeeper),
- *   kazoo for mutexes and read/write locks, writelock for mutexes; or the pattern of a home-made
- *   lock, such as {name}_lock_{sequence}. Default: curator.
- * - foreign (refuse|ignore-unknown): Whether an acquire fails if a contender cannot see ours, or
- *   ignores one of a home-made lock and waits for one of a known library. Both may then hold the
- *   lock, unless that contender has nothing to do with it or does see ours. Default: refuse.
- * - permits (N): How many permits of a semaphore to acquire at once, up to 256. Default: 1.
- * - limit-at (PATH): The node that stores a semaphore's number of permits, in the format of
- *   Curator's SharedCount.
- * - linger (DURATION): How long the lock's node stays after a release while no other client wants
- *   the lock, so that this client acquires it again without a request. For mutexes and read/write
- *   locks. Default: 0s.
- * - max-local-handoffs (N): How often holders of this client may pass the lock on among themselves
- *   while other clients wait. For mutexes and read/write locks. Default: 0.
- * - metrics-name (NAME): A name under which the client counts the lock separately, up to 128 bytes.
- *
- * Contenders of every naming scheme are recognised, whichever one the lock itself uses. Grants on one
- * node, because of linger or max-local-handoffs, have the same token, so the resource that the lock guards
- * must accept a token equal to the largest that it has seen. docs/interop.md says more about naming
- * and foreign, docs/performance.md about linger and max-local-handoffs, and docs/monitoring.md about
- * metrics-name.
- *
- *     if (zklock_lock_options_new(&options) != ZKLOCK_OK ||
- *         zklock_lock_options_set(options, "linger", "10s") != ZKLOCK_OK ||
- *         zklock_mutex_new(client, "/locks/report", options, &lock) != ZKLOCK_OK)
- *         return fail(zklock_last_error());
- *     zklock_lock_options_free(options);
- *
- * @param options the options.
- * @param option the name of the option.
- * @param value its value.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such option, or it cannot have this
- *         value: zklock_last_error() names what is possible.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_lock_options_set(zklock_lock_options *options,
-                                      const char *option,
-                                      const char *value);
-
-/**
- * Frees lock options. Locks that were made with them are not affected.
- *
- * @param options may be NULL. A handle that was already freed is ignored.
- */
-void zklock_lock_options_free(zklock_lock_options *options);
 
 /* ==== Acquire ==== */
 
@@ -2105,8 +2055,7 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
  * @param writes the writes, which are done in this order. They are copied.
  * @param count the number of writes.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for an invalid path, or for more than 512 KiB in
- *         total. All other statuses come with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_commit_start(zklock_hold *hold,
@@ -2218,17 +2167,6 @@ zklock_status zklock_release_start(zklock_hold *hold, zklock_call **call);
  * @return the state; ZKLOCK_STATE_LOST, with ZKLOCK_REASON_OTHER, if the handle is wrong.
  */
 zklock_state zklock_hold_state(const zklock_hold *hold, zklock_reason *reason);
-
-/**
- * Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do
- * not read from it, write to it or close it.
- *
- * @param hold the hold.
- * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
 
 /**
  * Sets the pointer that the events of a hold give back to you. The library never follows it.
@@ -2464,8 +2402,9 @@ zklock_status zklock_observe(zklock_lock *lock, zklock_observer **observer);
  * @param observer the observer.
  * @param timeout in milliseconds. 0 gives what was found in the background, and goes on looking
  *         there. ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
- *         this observer.
+ * @param visitor called on this thread with the holder, before zklock_observer_next returns, and not
+ *         at all if there is none. It may make any call.
+ * @param context passed to the visitor.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
  *         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
  *         if it would have to wait in a callback.
@@ -2473,7 +2412,8 @@ zklock_status zklock_observe(zklock_lock *lock, zklock_observer **observer);
 ZKLOCK_NODISCARD
 zklock_status zklock_observer_next(zklock_observer *observer,
                                    int64_t timeout,
-                                   const zklock_contender **holder);
+                                   zklock_contender_visitor visitor,
+                                   void *context);
 
 /**
  * Frees an observer. Calls that are waiting with this observer go on. A freed observer has no more
@@ -2891,7 +2831,7 @@ void zklock_member_free(zklock_member *member);
 void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
 
 /**
- * Starts to begin a run as zklock_job_begin does, and returns at job. When the call has its
+ * Starts to begin a run as zklock_job_begin does, and returns at once. When the call has its
  * result, take the hold from it with zklock_call_hold.
  *
  * @param job the job. You may free it before the call.
@@ -2903,7 +2843,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_job_begin_start(zklock_job *job, int64_t timeout, zklock_call **call);
 
 /**
- * Starts to end a run as zklock_job_end does, and returns at job.
+ * Starts to end a run as zklock_job_end does, and returns at once.
  *
  * @param hold the hold. You must still free it. Keep it until the call has its result: if you free
  *         the hold or the call earlier, or cancel the call, the run may count as failed.

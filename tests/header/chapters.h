@@ -69,8 +69,8 @@
  * - No server grants less than half of the session timeout that another one granted.
  *
  * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
- * state, its descriptor, its callback, zklock_hold_wait_lost or zklock_release. The options loss-timeout
- * and heartbeat of a client can make that time longer.
+ * state, its event, its callback, zklock_hold_wait_lost or zklock_release. The options loss-timeout and
+ * heartbeat of a client can make that time longer.
  *
  * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
  * wants a lock, it can stay with the client that held it last (the option linger of a lock). That
@@ -151,9 +151,8 @@
  * ZKLOCK_PENDING means that there are no more events for now. Every other status is an error that the
  * loop must handle: in a forked child, for example, it is ZKLOCK_FORKED, and no event ever comes.
  *
- * A program that waits for a single thing needs no events: each call has a descriptor of its own
- * (zklock_call_fd), and so has the loss of each hold (zklock_hold_fd). It is created the first time
- * that you ask for it.
+ * A program that waits for a single call needs no events: each call has a descriptor of its own
+ * (zklock_call_fd). It is created the first time that you ask for it.
  *
  *     zklock_call *call;
  *     struct pollfd readable;

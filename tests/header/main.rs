@@ -7,7 +7,7 @@ mod tasks;
 use cbindgen::{Config, DocumentationLength, DocumentationStyle, Language};
 use std::path::{Path, PathBuf};
 use zklock::face::Named;
-use zklock::{ClientOptions, LockSpec};
+use zklock::{ClientOptions, JobSpec, LockSpec};
 
 /// The chapters at the top.
 const CHAPTERS: &str = include_str!("chapters.h");
@@ -61,7 +61,8 @@ fn generated() -> String {
     let header =
         parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part));
     let header = header.replace(" * @CLIENT_OPTIONS@\n", &listed(ClientOptions::NAMED));
-    header.replace(" * @LOCK_OPTIONS@\n", &listed(LockSpec::NAMED))
+    let header = header.replace(" * @LOCK_OPTIONS@\n", &listed(LockSpec::NAMED));
+    header.replace(" * @JOB_OPTIONS@\n", &listed(JobSpec::NAMED))
 }
 
 /// A list of all options with names.
@@ -82,21 +83,21 @@ fn sources() -> (PathBuf, Vec<String>) {
     let (mut enums, ignorable) = (Vec::new(), clean_up());
     for file in std::fs::read_dir(root().join("zklock-ffi/src")).unwrap() {
         let file = file.unwrap();
-        let (mut text, mut is_within) = (String::new(), false);
+        let (mut text, mut within) = (String::new(), "");
         for line in std::fs::read_to_string(file.path()).unwrap().lines() {
-            match line {
-                "c_enum! {" | "export! {" => is_within = true,
-                "}" if is_within => is_within = false,
-                _ => text += &format!("{line}\n"),
-            }
-            if let Some(name) = line.strip_prefix("    pub enum ").filter(|_| is_within) {
+            if let Some(name) = line.strip_prefix("    pub enum ").filter(|_| !within.is_empty()) {
                 enums.push(name.trim_end_matches(" {").to_owned());
+            }
+            match (within, line) {
+                ("", "c_enum! {" | "export! {" | "noun! {" | "start! {") => within = line,
+                (_, "}") if !within.is_empty() => within = "",
+                _ => text += &expanded(within, line),
             }
         }
         for function in text.clone().split(FUNCTION).skip(1) {
             let (name, rest) = function.split_once('(').expect("a function has parameters");
-            let gives = rest.split_once(") ").expect("they have an end").1;
-            let must_use = gives.starts_with("-> zklock_status") && !ignorable.contains(&name);
+            let gives = rest.split_once(')').expect("they have an end").1;
+            let must_use = gives.starts_with(" -> zklock_status") && !ignorable.contains(&name);
             let marks = if must_use { "#[must_use]\n#[no_mangle]" } else { "#[no_mangle]" };
             text = text.replacen(
                 &format!("{FUNCTION}{name}("),
@@ -111,6 +112,22 @@ fn sources() -> (PathBuf, Vec<String>) {
     }
     enums.sort();
     (copy, enums)
+}
+
+/// A line within a macro, as the macro makes it.
+fn expanded(within: &str, line: &str) -> String {
+    match within {
+        "start! {" if line.starts_with(FUNCTION) => format!(
+            "    /// @param[out] call the call. Free it with zklock_call_free.\n    /// @return ZKLOCK_OK. Other statuses come \
+             with the result.\n{}, call: *mut *mut zklock_call) -> zklock_status {{\n",
+            line.trim_end_matches(") {")
+        ),
+        "noun! {" if line.starts_with(FUNCTION) => format!("{} {{}}\n", line.trim_end_matches(';')),
+        "noun! {" if line.starts_with("    pub struct ") => {
+            format!("{} {{ _opaque: [u8; 0] }}\n", line.split(':').next().unwrap_or_default())
+        }
+        _ => format!("{line}\n"),
+    }
 }
 
 /// The text with `E` in place of `Given<E>`.

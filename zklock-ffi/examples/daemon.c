@@ -77,22 +77,24 @@ static zklock_hold *acquire(zklock_lock *lock, int *failed) {
     return hold;
 }
 
+/* Takes the client's events, and returns whether one is a loss. */
+static int is_lost(zklock_client *client) {
+    zklock_event event;
+    int lost = 0;
+    while (zklock_client_next_event(client, &event) == ZKLOCK_OK) lost |= event.kind == ZKLOCK_EVENT_LOST;
+    return lost;
+}
+
 /* Works as long as the lock is held. Returns whether to wait for it again. */
-static int work(zklock_hold *hold, int *failed) {
-    int descriptor;
+static int work(zklock_client *client, int events, zklock_hold *hold) {
     char woken, text[32];
-    if (zklock_hold_fd(hold, &descriptor) != ZKLOCK_OK) {
-        say("cannot watch the lock", zklock_last_error());
-        *failed = 1;
-        return 0;
-    }
     snprintf(text, sizeof text, "%llu", (unsigned long long)zklock_hold_token(hold));
     say("holds the lock, token", text);
     do {
         /* A short piece of work. The resource that it writes to should refuse a token smaller than the last. */
         say("works, token", text);
-        woken = wait_for(descriptor, WORK_MS);
-    } while (woken == 't');
+        woken = wait_for(events, WORK_MS);
+    } while (woken == 't' || (woken == 'd' && !is_lost(client)));
     if (zklock_release(hold) == ZKLOCK_OK) {
         say("released the lock", "");
     } else {
@@ -104,13 +106,14 @@ static int work(zklock_hold *hold, int *failed) {
 static int serve(zklock_client *client) {
     zklock_lock *lock = NULL;
     zklock_hold *hold;
-    int failed = 0, again = 1;
-    if (zklock_mutex_new(client, "/locks/daemon", NULL, &lock) != ZKLOCK_OK) {
+    int failed = 0, again = 1, events;
+    /* From now on, the descriptor is readable when a hold is lost. */
+    if (zklock_client_fd(client, &events) != ZKLOCK_OK || zklock_mutex_new(client, "/locks/daemon", NULL, &lock) != ZKLOCK_OK) {
         say("no lock", zklock_last_error());
         return 1;
     }
     while (again && (hold = acquire(lock, &failed)) != NULL) {
-        again = work(hold, &failed);
+        again = work(client, events, hold);
         zklock_hold_free(hold);
     }
     zklock_lock_free(lock);

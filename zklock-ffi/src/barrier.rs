@@ -3,43 +3,33 @@
 use crate::client::{Client, zklock_client};
 use crate::convert::patience;
 use crate::events::Events;
-use crate::export::export;
+use crate::export::{export, noun, start};
 use crate::failure::Failure;
-use crate::handle::{Object, handle};
+use crate::handle::Object;
 use crate::raw::{out, text};
-use crate::started::{Answer, Started, zklock_call};
+use crate::started::{Answer, Started};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use zklock::Call;
 
-/// A barrier at a path: while its node exists, zklock_barrier_wait waits. The node does not belong
-/// to a client, and outlives the process that set it.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[derive(Debug)]
-pub struct zklock_barrier {
-    _opaque: [u8; 0],
-}
+noun! {
+    /// A barrier at a path: while its node exists, zklock_barrier_wait waits. The node does not belong
+    /// to a client, and outlives the process that set it.
+    pub struct zklock_barrier: Barrier, 8;
 
-pub(crate) struct Barrier(zklock::Barrier, Arc<Events>);
+    /// Frees the handle of a barrier. The barrier itself does not change, and waits for it go on.
+    ///
+    /// @param barrier may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_barrier_free(barrier: *mut zklock_barrier);
 
-handle!(
-    Barrier: zklock_barrier,
-    8,
     fn inherited(&self) -> Option<Self> {
-        (!self.0.is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
-    }
-);
-
-impl Barrier {
-    fn setting(&self) -> Call<bool> {
-        self.0.set()
-    }
-
-    fn removing(&self) -> Call<bool> {
-        self.0.remove()
+        (!self.0.is_forked()).then(|| self.clone())
     }
 }
+
+#[derive(Clone)]
+pub(crate) struct Barrier(zklock::Barrier, Arc<Events>);
 
 export! {
     /// Creates the handle of the barrier at a path. This sends no request and does not set the barrier.
@@ -61,13 +51,6 @@ export! {
         barrier.set(Barrier::table().put(made));
     }
 
-    /// Frees the handle of a barrier. The barrier itself does not change, and waits for it go on.
-    ///
-    /// @param barrier may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_barrier_free(barrier: *mut zklock_barrier) {
-        drop(Barrier::table().take(barrier));
-    }
-
     /// Sets the barrier, and waits for the servers' answer. It is not an error if the barrier is
     /// already set.
     ///
@@ -77,7 +60,7 @@ export! {
     ///         case the barrier may be set or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
     ///         callback.
     pub fn zklock_barrier_set(barrier: *mut zklock_barrier, changed: *mut c_int) -> zklock_status {
-        answer(changed, Barrier::table().find(barrier)?.setting())?;
+        answer(changed, Barrier::table().find(barrier)?.0.set())?;
     }
 
     /// Removes the barrier, so that all waiters go on, and waits for the servers' answer. It is not an
@@ -89,7 +72,7 @@ export! {
     ///         case the barrier may be removed or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
     ///         in a callback.
     pub fn zklock_barrier_remove(barrier: *mut zklock_barrier, changed: *mut c_int) -> zklock_status {
-        answer(changed, Barrier::table().find(barrier)?.removing())?;
+        answer(changed, Barrier::table().find(barrier)?.0.remove())?;
     }
 
     /// Waits until the barrier is not set. With a timeout of 0, it says whether the barrier is set.
@@ -105,58 +88,35 @@ export! {
         Barrier::table().find(barrier)?.0.wait_within(patience(timeout)?).wait()?;
     }
 
+}
+
+start! {
     /// Starts to set the barrier as zklock_barrier_set does, and returns at once. zklock_call_finish
     /// gives `changed` as its number.
     ///
     /// @param barrier the barrier. You may free it before the call.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_barrier_set_start(
-        barrier: *mut zklock_barrier,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        start(barrier, call, Barrier::setting, Answer::yes)?;
+    pub fn zklock_barrier_set_start(barrier: *mut zklock_barrier) {
+        let barrier = Barrier::table().find(barrier)?;
+        Started::keep(barrier.0.set(), &barrier.1, Answer::yes)
     }
 
     /// Starts to remove the barrier as zklock_barrier_remove does, and returns at once.
     /// zklock_call_finish gives `changed` as its number.
     ///
     /// @param barrier the barrier. You may free it before the call.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_barrier_remove_start(
-        barrier: *mut zklock_barrier,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        start(barrier, call, Barrier::removing, Answer::yes)?;
+    pub fn zklock_barrier_remove_start(barrier: *mut zklock_barrier) {
+        let barrier = Barrier::table().find(barrier)?;
+        Started::keep(barrier.0.remove(), &barrier.1, Answer::yes)
     }
 
     /// Starts to wait for the barrier as zklock_barrier_wait does, and returns at once.
     ///
     /// @param barrier the barrier. You may free it before the call.
     /// @param timeout in milliseconds, as for zklock_barrier_wait.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_barrier_wait_start(
-        barrier: *mut zklock_barrier,
-        timeout: i64,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        let wait = patience(timeout)?;
-        start(barrier, call, |barrier| barrier.0.wait_within(wait), Answer::nothing)?;
+    pub fn zklock_barrier_wait_start(barrier: *mut zklock_barrier, timeout: i64) {
+        let barrier = Barrier::table().find(barrier)?;
+        Started::keep(barrier.0.wait_within(patience(timeout)?), &barrier.1, Answer::nothing)
     }
-}
-
-fn start<T: Send + 'static>(
-    barrier: *mut zklock_barrier,
-    call: *mut *mut zklock_call,
-    make: impl FnOnce(&Barrier) -> Call<T>,
-    answer: fn(T) -> Answer,
-) -> Result<(), Failure> {
-    let call = out("call", call)?;
-    let barrier = Barrier::table().find(barrier)?;
-    call.set(Started::keep(make(&barrier), Some(&barrier.1), answer)?);
-    Ok(())
 }
 
 fn answer(answer: *mut c_int, call: Call<bool>) -> Result<(), Failure> {

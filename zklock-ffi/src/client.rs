@@ -2,12 +2,12 @@
 
 use crate::convert::patience;
 use crate::events::Events;
-use crate::export::export;
+use crate::export::{export, noun, start};
 use crate::failure::Failure;
-use crate::handle::{Object, handle};
+use crate::handle::Object;
 use crate::options::{Options, zklock_options};
 use crate::raw::{mark_process, optional_text, out};
-use crate::started::{Answer, Started, zklock_call};
+use crate::started::{Answer, Started};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
 use std::sync::Arc;
@@ -15,13 +15,27 @@ use zklock::Call;
 use zklock::Wait;
 use zklock::face::guardian_command;
 
-/// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[derive(Debug)]
-pub struct zklock_client {
-    _opaque: [u8; 0],
+noun! {
+    /// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
+    pub struct zklock_client: Client, 2;
+
+    /// Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
+    /// in the background, once its locks, calls and holds are freed as well. To close them now, call
+    /// zklock_client_close first.
+    ///
+    /// @param client may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_client_free(client: *mut zklock_client);
+
+    fn inherited(&self) -> Option<Self> {
+        (!self.0.is_forked()).then(|| self.clone())
+    }
+
+    fn freed(&self) {
+        self.1.end();
+    }
 }
 
+#[derive(Clone)]
 pub(crate) struct Client(zklock::Client, Arc<Events>);
 
 impl Client {
@@ -38,7 +52,7 @@ impl Client {
     fn of(hosts: *const c_char, options: *const zklock_options) -> Result<zklock::Client, Failure> {
         let hosts = optional_text("hosts", hosts)?;
         mark_process();
-        Ok(zklock::Client::lazy(Options::of(options, hosts)?))
+        Ok(zklock::Client::lazy(Options::of_client(options, hosts)?))
     }
 
     fn keep(inner: zklock::Client) -> *mut zklock_client {
@@ -49,14 +63,6 @@ impl Client {
         Ok(self.0.connect_within(patience(timeout)?))
     }
 }
-
-handle!(
-    Client: zklock_client,
-    2,
-    fn inherited(&self) -> Option<Self> {
-        (!self.0.is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
-    }
-);
 
 export! {
     /// Creates a client and opens its first session. It returns once the session is open, or after the
@@ -114,23 +120,6 @@ export! {
         Client::table().find(client)?.connecting(timeout)?.wait()?;
     }
 
-    /// Starts to connect a client as zklock_client_connect does, and returns at once. An event loop
-    /// creates its client so: with zklock_client_new_lazy, and this function.
-    ///
-    /// @param client the client. You may free it before the call.
-    /// @param timeout in milliseconds, as for zklock_client_connect.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_client_connect_start(
-        client: *mut zklock_client,
-        timeout: i64,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        let call = out("call", call)?;
-        let client = Client::table().find(client)?;
-        call.set(Started::keep(client.connecting(timeout)?, Some(&client.1), |_| Answer::Nothing)?);
-    }
-
     /// Starts a guardian: a process that ends the session at the servers when this process is dead. The
     /// client's locks are then free at once. Without a guardian, which is the default, they are free when
     /// the session times out.
@@ -178,29 +167,25 @@ export! {
         Client::table().find(client)?.0.close().wait()?;
     }
 
+}
+
+start! {
+    /// Starts to connect a client as zklock_client_connect does, and returns at once. An event loop
+    /// creates its client so: with zklock_client_new_lazy, and this function.
+    ///
+    /// @param client the client. You may free it before the call.
+    /// @param timeout in milliseconds, as for zklock_client_connect.
+    pub fn zklock_client_connect_start(client: *mut zklock_client, timeout: i64) {
+        let client = Client::table().find(client)?;
+        Started::keep(client.connecting(timeout)?, &client.1, |_| Answer::Nothing)
+    }
+
     /// Starts to close a client as zklock_client_close does, and returns at once. When the call has its
     /// result, the holds of the client are lost.
     ///
     /// @param client the client. You may free it before the call.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_client_close_start(
-        client: *mut zklock_client,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        let call = out("call", call)?;
+    pub fn zklock_client_close_start(client: *mut zklock_client) {
         let client = Client::table().find(client)?;
-        call.set(Started::keep(client.0.close(), Some(&client.1), Answer::nothing)?);
-    }
-
-    /// Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
-    /// in the background, once its locks, calls and holds are freed as well. To close them now, call
-    /// zklock_client_close first.
-    ///
-    /// @param client may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_client_free(client: *mut zklock_client) {
-        if let Some(client) = Client::table().take(client) {
-            client.1.end();
-        }
+        Started::keep(client.0.close(), &client.1, Answer::nothing)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::c_enum::c_enum;
 use crate::convert::{c_string, unsigned, whole};
-use crate::export::export;
+use crate::export::{export, start};
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
@@ -11,7 +11,6 @@ use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
-use zklock::Call;
 use zklock::{QueuedContender, Role};
 
 c_enum! {
@@ -30,8 +29,8 @@ c_enum! {
     }
 }
 
-/// A contender in the queue of a lock. Its strings are valid during the call of the visitor, or for
-/// as long as zklock_observer_next says. The running library may be earlier or later than this
+/// A contender in the queue of a lock. Its strings are valid during the call of the visitor.
+/// The running library may be earlier or later than this
 /// header: see `size`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
@@ -85,20 +84,7 @@ export! {
         context: *mut c_void,
     ) -> zklock_status {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
-        let lock = Lock::table().find(lock)?;
-        show_all(&asking(&lock).wait()?, visitor, Context(context));
-    }
-
-    /// Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
-    /// call has its result, zklock_call_contenders shows the contenders.
-    ///
-    /// @param lock the lock. You may free it before the call.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_contenders_start(lock: *mut zklock_lock, call: *mut *mut zklock_call) -> zklock_status {
-        let call = out("call", call)?;
-        let lock = Lock::table().find(lock)?;
-        call.set(Started::keep(asking(&lock), Some(lock.events()), Answer::Contenders)?);
+        show_all(&Lock::table().find(lock)?.inner().contenders().wait()?, visitor, Context(context));
     }
 
     /// Passes each contender that a call of zklock_contenders_start has found to the visitor, holders
@@ -201,20 +187,27 @@ export! {
     }
 }
 
-fn asking(lock: &Lock) -> Call<Vec<QueuedContender>> {
-    lock.inner().contenders()
+start! {
+    /// Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
+    /// call has its result, zklock_call_contenders shows the contenders.
+    ///
+    /// @param lock the lock. You may free it before the call.
+    pub fn zklock_contenders_start(lock: *mut zklock_lock) {
+        let lock = Lock::table().find(lock)?;
+        Started::keep(lock.inner().contenders(), lock.events(), Answer::Contenders)
+    }
 }
 
-fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, context: Context) {
+pub(crate) fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, context: Context) {
     for contender in contenders {
         show(visitor, shown(contender).value(), context);
     }
 }
 
 /// A contender as a C struct. Its name, identity, naming scheme and node are the strings.
-pub(crate) type Shown = WithStrings<zklock_contender, 4>;
+type Shown = WithStrings<zklock_contender, 4>;
 
-pub(crate) fn shown(contender: &QueuedContender) -> Shown {
+fn shown(contender: &QueuedContender) -> Shown {
     let since = contender.since.duration_since(UNIX_EPOCH).map_or(0, whole);
     let strings = [
         c_string(&contender.name),

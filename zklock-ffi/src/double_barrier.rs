@@ -3,8 +3,8 @@
 use crate::client::{Client, zklock_client};
 use crate::convert::{c_string, patience};
 use crate::events::Events;
-use crate::export::export;
-use crate::handle::{Object, handle};
+use crate::export::{export, noun, start};
+use crate::handle::Object;
 use crate::loss::zklock_reason;
 use crate::raw::{out, text};
 use crate::started::{Answer, Started, zklock_call};
@@ -12,20 +12,32 @@ use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
 
-/// A double barrier at a path, whose members begin together and end together.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[derive(Debug)]
-pub struct zklock_double_barrier {
-    _opaque: [u8; 0],
+noun! {
+    /// A double barrier at a path, whose members begin together and end together.
+    pub struct zklock_double_barrier: DoubleBarrier, 9;
+
+    /// Frees the handle of a double barrier. Its members are not affected, and waits for it go on.
+    ///
+    /// @param double_barrier may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_double_barrier_free(double_barrier: *mut zklock_double_barrier);
+
+    fn inherited(&self) -> Option<Self> {
+        (!self.0.is_forked()).then(|| self.clone())
+    }
 }
 
-/// A member of a double barrier, from entering to leaving.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[derive(Debug)]
-pub struct zklock_member {
-    _opaque: [u8; 0],
+noun! {
+    /// A member of a double barrier, from entering to leaving.
+    pub struct zklock_member: Member, 10;
+
+    /// Frees a member. If it has not left yet, it leaves in the background, without waiting for the
+    /// others.
+    ///
+    /// @param member may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_member_free(member: *mut zklock_member);
 }
 
+#[derive(Clone)]
 pub(crate) struct DoubleBarrier(zklock::DoubleBarrier, Arc<Events>);
 
 pub(crate) struct Member {
@@ -33,15 +45,6 @@ pub(crate) struct Member {
     node: CString,
     events: Arc<Events>,
 }
-
-handle!(
-    DoubleBarrier: zklock_double_barrier,
-    9,
-    fn inherited(&self) -> Option<Self> {
-        (!self.0.is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
-    }
-);
-handle!(Member: zklock_member, 10);
 
 impl Member {
     fn keep(inner: zklock::Member, events: &Arc<Events>) -> *mut zklock_member {
@@ -73,13 +76,6 @@ export! {
         double_barrier.set(DoubleBarrier::table().put(made));
     }
 
-    /// Frees the handle of a double barrier. Its members are not affected, and waits for it go on.
-    ///
-    /// @param double_barrier may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_double_barrier_free(double_barrier: *mut zklock_double_barrier) {
-        drop(DoubleBarrier::table().take(double_barrier));
-    }
-
     /// Enters the barrier as a new member, and waits until the barrier is open. Every call makes a
     /// member of its own.
     ///
@@ -101,23 +97,6 @@ export! {
         let barrier = DoubleBarrier::table().find(double_barrier)?;
         let entered = barrier.0.enter_within(patience(timeout)?).wait()?;
         member.set(Member::keep(entered, &barrier.1));
-    }
-
-    /// Starts to enter the barrier as zklock_double_barrier_enter does, and returns at once. When the
-    /// call has its result, take the member from it with zklock_call_member.
-    ///
-    /// @param double_barrier the barrier. You may free it before the call.
-    /// @param timeout in milliseconds, as for zklock_double_barrier_enter.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_double_barrier_enter_start(
-        double_barrier: *mut zklock_double_barrier,
-        timeout: i64,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        let call = out("call", call)?;
-        let barrier = DoubleBarrier::table().find(double_barrier)?;
-        call.set(Started::keep(barrier.0.enter_within(patience(timeout)?), Some(&barrier.1), Answer::Member)?);
     }
 
     /// Takes the member from a call of zklock_double_barrier_enter_start that has entered. It returns
@@ -156,25 +135,6 @@ export! {
         Member::table().find(member)?.inner.leave_within(patience(timeout)?).wait()?;
     }
 
-    /// Starts to leave the barrier as zklock_member_leave does, and returns at once. If this gives you
-    /// a call, the member has left or is leaving in the background, even if you cancel or free the
-    /// call.
-    ///
-    /// @param member the member. You must still free it, and may do so before the call has its result.
-    /// @param timeout in milliseconds, as for zklock_member_leave.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_member_leave_start(
-        member: *mut zklock_member,
-        timeout: i64,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        let call = out("call", call)?;
-        let member = Member::table().find(member)?;
-        let leaving = member.inner.leave_within(patience(timeout)?);
-        call.set(Started::keep(leaving, Some(&member.events), Answer::nothing)?);
-    }
-
     /// Gets the path of a member's node.
     ///
     /// @param member the member.
@@ -194,11 +154,27 @@ export! {
         why.map_or(zklock_reason::ZKLOCK_REASON_NONE, zklock_reason::of)
     }
 
-    /// Frees a member. If it has not left yet, it leaves in the background, without waiting for the
-    /// others.
+}
+
+start! {
+    /// Starts to enter the barrier as zklock_double_barrier_enter does, and returns at once. When the
+    /// call has its result, take the member from it with zklock_call_member.
     ///
-    /// @param member may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_member_free(member: *mut zklock_member) {
-        drop(Member::table().take(member));
+    /// @param double_barrier the barrier. You may free it before the call.
+    /// @param timeout in milliseconds, as for zklock_double_barrier_enter.
+    pub fn zklock_double_barrier_enter_start(double_barrier: *mut zklock_double_barrier, timeout: i64) {
+        let barrier = DoubleBarrier::table().find(double_barrier)?;
+        Started::keep(barrier.0.enter_within(patience(timeout)?), &barrier.1, Answer::Member)
+    }
+
+    /// Starts to leave the barrier as zklock_member_leave does, and returns at once. If this gives you
+    /// a call, the member has left or is leaving in the background, even if you cancel or free the
+    /// call.
+    ///
+    /// @param member the member. You must still free it, and may do so before the call has its result.
+    /// @param timeout in milliseconds, as for zklock_member_leave.
+    pub fn zklock_member_leave_start(member: *mut zklock_member, timeout: i64) {
+        let member = Member::table().find(member)?;
+        Started::keep(member.inner.leave_within(patience(timeout)?), &member.events, Answer::nothing)
     }
 }

@@ -1,6 +1,6 @@
-//! The functions of C. Each is written once, and this macro makes the exported function from it.
+//! The functions of C, and its nouns. Each is written once, and these macros make what is exported from it.
 //!
-//! The body of `export! { … }` is written like Rust functions, because the header is generated from it
+//! The body of `export! { … }`, of `start! { … }` and of `noun! { … }` is written like Rust functions, because the header is generated from it
 //! without expanding macros (tests/header). The header in turn is what the tests for misuse and for
 //! exported names read, so a function cannot be forgotten there.
 
@@ -37,4 +37,71 @@ macro_rules! guarded {
     };
 }
 
-pub(crate) use {export, guarded};
+/// Makes functions that start a call for an event loop, and return at once. The body gives the handle of the call, for
+/// which the function has one more parameter. It may end early with `?`.
+macro_rules! start {
+    ($(
+        $(#[doc = $doc:literal])*
+        pub fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block
+    )+) => {
+        $(
+            $(#[doc = $doc])*
+            #[unsafe(no_mangle)]
+            pub extern "C-unwind" fn $name(
+                $($argument: $type,)*
+                call: *mut *mut $crate::started::zklock_call,
+            ) -> $crate::status::zklock_status {
+                $crate::call::status(stringify!($name), || {
+                    let call = $crate::raw::out("call", call)?;
+                    call.set($body?);
+                    Ok(())
+                })
+            }
+        )+
+    };
+}
+
+/// Makes what every noun of C has: the opaque type, the table of its handles, and the function that frees one. After them
+/// stand the methods of `Object` that differ from the usual.
+macro_rules! noun {
+    (
+        $(#[doc = $about:literal])*
+        pub struct $opaque:ident: $Object:ident, $kind:literal;
+
+        $(#[doc = $doc:literal])*
+        pub fn $free:ident($handle:ident: *mut $_same:ident);
+
+        $($method:item)*
+    ) => {
+        $(#[doc = $about])*
+        #[allow(non_camel_case_types, reason = "the name in C")]
+        #[derive(Debug)]
+        pub struct $opaque {
+            _opaque: [u8; 0],
+        }
+
+        impl $crate::handle::Object for $Object {
+            type Opaque = $opaque;
+            const NAME: &'static str = stringify!($opaque);
+            const KIND: u64 = $kind;
+
+            fn table() -> &'static $crate::handle::Table<Self> {
+                static TABLE: $crate::handle::Table<$Object> = $crate::handle::Table::new();
+                &TABLE
+            }
+
+            $($method)*
+        }
+
+        $crate::export::export! {
+            $(#[doc = $doc])*
+            pub fn $free($handle: *mut $opaque) {
+                if let Some(freed) = $Object::table().take($handle) {
+                    freed.freed();
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {export, guarded, noun, start};

@@ -2,7 +2,7 @@
 
 use crate::c_enum::c_enum;
 use crate::convert::Given;
-use crate::export::export;
+use crate::export::{export, start};
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
@@ -73,30 +73,6 @@ export! {
         versions.set(&numbers(&written));
     }
 
-    /// Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
-    /// versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
-    /// zklock_last_conflict says which write was refused.
-    ///
-    /// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
-    ///         the call may then give ZKLOCK_NOT_HELD.
-    /// @param writes the writes, which are done in this order. They are copied.
-    /// @param count the number of writes.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for an invalid path, or for more than 512 KiB in
-    ///         total. All other statuses come with the result.
-    pub fn zklock_hold_commit_start(
-        hold: *mut zklock_hold,
-        writes: *const zklock_write,
-        count: usize,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        let call = out("call", call)?;
-        let writes = array("writes", writes, count)?;
-        let held = Held::table().find(hold)?;
-        let answer = |written| Answer::Versions(numbers(&written));
-        call.set(Started::keep(committing(&held, writes)?, Some(held.events()), answer)?);
-    }
-
     /// Gets the versions that a call of zklock_hold_commit_start has written. It returns at once.
     ///
     /// @param call the call. You must still free it.
@@ -164,6 +140,22 @@ export! {
         room.set(&data);
         length.set(data.len());
         version.set(number);
+    }
+}
+
+start! {
+    /// Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
+    /// versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
+    /// zklock_last_conflict says which write was refused.
+    ///
+    /// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+    ///         the call may then give ZKLOCK_NOT_HELD.
+    /// @param writes the writes, which are done in this order. They are copied.
+    /// @param count the number of writes.
+    pub fn zklock_hold_commit_start(hold: *mut zklock_hold, writes: *const zklock_write, count: usize) {
+        let writes = array("writes", writes, count)?;
+        let held = Held::table().find(hold)?;
+        Started::keep(committing(&held, writes)?, held.events(), |written| Answer::Versions(numbers(&written)))
     }
 }
 

@@ -26,6 +26,9 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
         None
     }
 
+    /// Its handle is freed.
+    fn freed(&self) {}
+
     fn table() -> &'static Table<Self>;
 }
 
@@ -224,22 +227,3 @@ impl<T> SentHandle<T> {
         std::ptr::without_provenance_mut(self.bits)
     }
 }
-
-/// Implements the handle of a type: `handle!(Held: zklock_hold, 5)`.
-macro_rules! handle {
-    ($Object:ident: $opaque:ident, $kind:literal $(, $inherited:item)?) => {
-        impl $crate::handle::Object for $Object {
-            type Opaque = $opaque;
-            const NAME: &'static str = stringify!($opaque);
-            const KIND: u64 = $kind;
-            $($inherited)?
-
-            fn table() -> &'static $crate::handle::Table<Self> {
-                static TABLE: $crate::handle::Table<$Object> = $crate::handle::Table::new();
-                &TABLE
-            }
-        }
-    };
-}
-
-pub(crate) use handle;

@@ -5,25 +5,39 @@ use crate::call::Safe;
 use crate::callback::{CallbackGate, teller};
 use crate::convert::{c_string, patience, time, whole};
 use crate::events::{Events, Notice, zklock_event_kind};
-use crate::export::export;
+use crate::export::{export, noun, start};
 use crate::failure::Failure;
-use crate::handle::{Object, SentHandle, handle};
+use crate::handle::{Object, SentHandle};
 use crate::loss::zklock_reason;
 use crate::raw::{Context, call_with_handle, out};
-use crate::started::{Answer, Started, zklock_call};
+use crate::started::{Answer, Started};
 use crate::status::zklock_status;
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 use zklock::face::call_later;
-use zklock::{Call, Watch};
+use zklock::Watch;
 use zklock::{HoldState, LossReason, Owner, RunEntry};
 
-/// The proof that a lock is held.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[derive(Debug)]
-pub struct zklock_hold {
-    _opaque: [u8; 0],
+noun! {
+    /// The proof that a lock is held.
+    pub struct zklock_hold: Held, 5;
+
+    /// Frees a hold. If the lock is still held, it is released in the background, whichever thread acquired
+    /// it. Calls that are waiting with this hold end. A freed hold has no more callbacks or events.
+    ///
+    /// If a callback of this hold is running, this function waits for it to return, unless the callback
+    /// itself calls this function. So do not call it with a mutex locked that the callback locks too.
+    /// It waits for nothing else.
+    ///
+    /// @param hold may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_hold_free(hold: *mut zklock_hold);
+
+    fn freed(&self) {
+        self.notice.end();
+        self.wanted.end();
+        self.tell_nobody();
+        self.inner.let_go();
+    }
 }
 
 c_enum! {
@@ -69,8 +83,6 @@ pub(crate) struct Held {
 /// The reports about the hold that somebody has asked for.
 #[derive(Default)]
 struct Told {
-    /// Whether the notice of a loss is connected.
-    loss: bool,
     /// Whether the notice that others wait is connected.
     wanted: bool,
     /// One for each callback.
@@ -79,8 +91,6 @@ struct Told {
     /// Nothing is reported any more.
     ended: bool,
 }
-
-handle!(Held: zklock_hold, 5);
 
 impl Safe for zklock_state {
     const SAFE: Self = Self::ZKLOCK_STATE_LOST;
@@ -101,23 +111,14 @@ impl Held {
         let (lost_notice, wanted_notice) = (notice.clone(), wanted.clone());
         let held = Self { inner, path, node, events, notice, wanted, told: Mutex::default(), run };
         if lost_notice.is_event() {
+            let happen = held.notice.teller();
             // This only fails in a forked child, which cannot have a hold of its parent.
-            let _ = held.watch_loss(&mut held.told());
+            held.told().watches.extend(held.inner.on_lost(|_| happen()));
         }
         let handle = Self::table().put(held);
         lost_notice.known(handle);
         wanted_notice.known(handle);
         handle
-    }
-
-    /// Frees a handle. A hold that is held is released in the background.
-    pub(crate) fn free(hold: *mut zklock_hold) {
-        if let Some(held) = Self::table().take(hold) {
-            held.notice.end();
-            held.wanted.end();
-            held.tell_nobody();
-            held.inner.let_go();
-        }
     }
 
     /// Returns the events of its client.
@@ -133,14 +134,6 @@ impl Held {
 
     pub(crate) fn inner(&self) -> &zklock::Hold {
         &self.inner
-    }
-
-    fn releasing(&self) -> Call<()> {
-        self.inner.release_as(Owner::current())
-    }
-
-    fn confirming(&self) -> Call<Duration> {
-        self.inner.confirm()
     }
 
     /// Returns the notice that others wait.
@@ -160,15 +153,6 @@ impl Held {
         } else {
             Ok(told)
         }
-    }
-
-    fn watch_loss(&self, told: &mut Told) -> Result<(), Failure> {
-        if !told.loss {
-            let happen = self.notice.teller();
-            told.watches.push(self.inner.on_lost(|_| happen())?);
-            told.loss = true;
-        }
-        Ok(())
     }
 
     /// Connects the notice that others wait. Returns whether they do now.
@@ -228,34 +212,7 @@ export! {
     ///         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
     ///         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
-        Held::table().find(hold)?.releasing().wait()?;
-    }
-
-    /// Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
-    /// and this thread may release the hold, then the hold has ended, and the release goes on even if
-    /// you cancel or free the call.
-    ///
-    /// @param hold the hold. You must still free it, and may do so before the call has its result.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_release_start(hold: *mut zklock_hold, call: *mut *mut zklock_call) -> zklock_status {
-        let call = out("call", call)?;
-        let held = Held::table().find(hold)?;
-        let notice = Notice::of_release(held.events.clone(), &held.notice);
-        call.set(Started::keep_with(&notice, held.releasing(), Answer::nothing)?);
-    }
-
-    /// Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
-    /// is still held, it is released in the background, whichever thread acquired it. Calls that are
-    /// waiting with this hold end. A freed hold has no more callbacks or events.
-    ///
-    /// If a callback of this hold is running, this function waits for it to return, unless the callback
-    /// itself calls this function. So do not call it with a mutex locked that the callback locks too.
-    /// It waits for nothing else.
-    ///
-    /// @param hold may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_hold_free(hold: *mut zklock_hold) {
-        Held::free(hold);
+        Held::table().find(hold)?.inner.release_as(Owner::current()).wait()?;
     }
 
     /// Gets the fencing token of a hold. If two grants at one path exclude each other, the later one
@@ -346,25 +303,6 @@ export! {
         held.node.get_or_init(|| c_string(held.inner.node())).as_ptr()
     }
 
-    /// Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do
-    /// not read from it, write to it or close it.
-    ///
-    /// @param hold the hold.
-    /// @param[out] descriptor valid until the hold is freed.
-    /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system has no descriptor left.
-    pub fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
-        let descriptor = out("descriptor", descriptor)?;
-        let held = Held::table().find(hold)?;
-        let mut told = held.open_told()?;
-        let number = held.notice.descriptor()?;
-        held.watch_loss(&mut told)?;
-        // If it is already lost, make it readable at once, not when the I/O thread gets to it.
-        if let HoldState::Lost(_) = held.inner.state() {
-            held.notice.happen();
-        }
-        descriptor.set(number);
-    }
-
     /// Sets the pointer that the events of a hold give back to you. The library never follows it.
     /// Before you set it, it is the pointer of the call that gave the hold, or NULL.
     ///
@@ -425,10 +363,24 @@ export! {
     ///         not answer within what was left of the lease, or within a second; ZKLOCK_NOT_HELD if the
     ///         hold was released, before the call or during it; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut i64) -> zklock_status {
-        let valid_for = Held::table().find(hold)?.confirming().wait()?;
+        let valid_for = Held::table().find(hold)?.inner.confirm().wait()?;
         if let Ok(milliseconds) = out("milliseconds", milliseconds) {
             milliseconds.set(whole(valid_for));
         }
+    }
+
+}
+
+start! {
+    /// Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
+    /// and this thread may release the hold, then the hold has ended, and the release goes on even if
+    /// you cancel or free the call.
+    ///
+    /// @param hold the hold. You must still free it, and may do so before the call has its result.
+    pub fn zklock_release_start(hold: *mut zklock_hold) {
+        let held = Held::table().find(hold)?;
+        let notice = Notice::of_release(held.events.clone(), &held.notice);
+        Started::keep_with(&notice, held.inner.release_as(Owner::current()), Answer::nothing)
     }
 
     /// Starts to ask the servers as zklock_hold_confirm does, and returns at once. zklock_call_finish
@@ -436,12 +388,8 @@ export! {
     ///
     /// @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
     ///         the call may then give ZKLOCK_NOT_HELD.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_hold_confirm_start(hold: *mut zklock_hold, call: *mut *mut zklock_call) -> zklock_status {
-        let call = out("call", call)?;
+    pub fn zklock_hold_confirm_start(hold: *mut zklock_hold) {
         let held = Held::table().find(hold)?;
-        let answer = |valid_for| Answer::Number(whole(valid_for));
-        call.set(Started::keep(held.confirming(), Some(&held.events), answer)?);
+        Started::keep(held.inner.confirm(), &held.events, |valid_for| Answer::Number(whole(valid_for)))
     }
 }

@@ -5,7 +5,7 @@ use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
-use crate::lock_options::{LockOptions, zklock_lock_options};
+use crate::options::{Options, zklock_options};
 use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
@@ -16,7 +16,7 @@ export! {
     /// lock, this sends no request. The first acquire creates the node.
     ///
     /// A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
-    /// other libraries: see the option naming scheme in zklock_lock_options_set.
+    /// other libraries: see the option naming in zklock_options_set.
     ///
     /// @param client the client. You may free it before the lock.
     /// @param path such as "/locks/report".
@@ -27,7 +27,7 @@ export! {
     pub fn zklock_mutex_new(
         client: *mut zklock_client,
         path: *const c_char,
-        options: *const zklock_lock_options,
+        options: *const zklock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
         at_path(client, path, options, lock, LockSpec::mutex)?;
@@ -53,7 +53,7 @@ export! {
     pub fn zklock_read_lock_new(
         client: *mut zklock_client,
         path: *const c_char,
-        options: *const zklock_lock_options,
+        options: *const zklock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
         at_path(client, path, options, lock, LockSpec::read_lock)?;
@@ -81,7 +81,7 @@ export! {
     pub fn zklock_write_lock_new(
         client: *mut zklock_client,
         path: *const c_char,
-        options: *const zklock_lock_options,
+        options: *const zklock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
         at_path(client, path, options, lock, LockSpec::write_lock)?;
@@ -100,7 +100,7 @@ export! {
     pub fn zklock_election_new(
         client: *mut zklock_client,
         path: *const c_char,
-        options: *const zklock_lock_options,
+        options: *const zklock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
         at_path(client, path, options, lock, LockSpec::election)?;
@@ -119,7 +119,7 @@ export! {
     pub fn zklock_single_node_new(
         client: *mut zklock_client,
         path: *const c_char,
-        options: *const zklock_lock_options,
+        options: *const zklock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
         at_path(client, path, options, lock, LockSpec::single_node)?;
@@ -142,7 +142,7 @@ export! {
         client: *mut zklock_client,
         path: *const c_char,
         limit: u32,
-        options: *const zklock_lock_options,
+        options: *const zklock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
         at_path(client, path, options, lock, |path| LockSpec::semaphore(path, limit))?;
@@ -210,7 +210,7 @@ export! {
         client: *mut zklock_client,
         locks: *const *mut zklock_lock,
         count: usize,
-        options: *const zklock_lock_options,
+        options: *const zklock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
         of_several(client, locks, count, options, lock, zklock::Client::all_of)?;
@@ -239,7 +239,7 @@ export! {
         client: *mut zklock_client,
         locks: *const *mut zklock_lock,
         count: usize,
-        options: *const zklock_lock_options,
+        options: *const zklock_options,
         lock: *mut *mut zklock_lock,
     ) -> zklock_status {
         of_several(client, locks, count, options, lock, zklock::Client::any_of)?;
@@ -249,7 +249,7 @@ fn of_several(
     client: *mut zklock_client,
     locks: *const *mut zklock_lock,
     count: usize,
-    options: *const zklock_lock_options,
+    options: *const zklock_options,
     lock: *mut *mut zklock_lock,
     spec: impl FnOnce(&zklock::Client, &[zklock::Lock]) -> Result<LockSpec, Error>,
 ) -> Result<(), Failure> {
@@ -260,7 +260,7 @@ fn of_several(
         .map(|lock| Lock::table().find(*lock).map(|lock| lock.inner().clone()))
         .collect::<Result<_, _>>()?;
     let client = Client::table().find(client)?;
-    let spec = LockOptions::apply(options, spec(client.inner(), &found)?)?;
+    let spec = Options::of_lock(options, spec(client.inner(), &found)?)?;
     lock.set(Lock::keep(client.inner().lock(&spec)?, client.events()));
     Ok(())
 }
@@ -268,12 +268,12 @@ fn of_several(
 fn at_path(
     client: *mut zklock_client,
     path: *const c_char,
-    options: *const zklock_lock_options,
+    options: *const zklock_options,
     lock: *mut *mut zklock_lock,
     spec: impl FnOnce(&str) -> Result<LockSpec, Error>,
 ) -> Result<(), Failure> {
     let lock = out("lock", lock)?;
-    let spec = LockOptions::apply(options, spec(text("path", path)?)?)?;
+    let spec = Options::of_lock(options, spec(text("path", path)?)?)?;
     let client = Client::table().find(client)?;
     lock.set(Lock::keep(client.inner().lock(&spec)?, client.events()));
     Ok(())

@@ -5,17 +5,16 @@
 // The layers: a module imports from lower lines, or from its own, and never in a circle. `tests/layers.py` checks that.
 //
 // ```text
-// .  layout                        what C and the library must see alike
-//    kinds barrier double_barrier  one C noun a file: what is exported
+// .  kinds barrier double_barrier  one C noun a file: what is exported
 //    event job
 //    contenders observer stats fence
 //    client lock
-//    options lock_options guarded hold_wanted
+//    options guarded hold_wanted
 //    hold
 //    started log last_error version record
 //    loss events                   telling the host, and values as C has them
 //    callback connection readiness convert
-//    export                        what every function of C is made with
+//    export                        what every function and noun of C is made with
 //    call                          around every call: no panic passes
 //    handle                        handles, which are numbers in a table
 //    raw                           all that is unsafe
@@ -50,9 +49,7 @@ pub mod hold_wanted;
 pub mod job;
 pub mod kinds;
 pub mod last_error;
-mod layout;
 pub mod lock;
-pub mod lock_options;
 pub mod log;
 pub mod loss;
 pub mod observer;

@@ -2,40 +2,36 @@
 
 use crate::convert::{c_string, patience};
 use crate::events::Events;
-use crate::export::export;
-use crate::failure::Failure;
-use crate::handle::{Object, handle};
+use crate::export::{export, noun, start};
+use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{Context, out};
 use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
-use zklock::Call;
 use zklock::Owner;
 
-/// A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[derive(Debug)]
-pub struct zklock_lock {
-    _opaque: [u8; 0],
+noun! {
+    /// A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
+    pub struct zklock_lock: Lock, 3;
+
+    /// Frees a lock. Its holds are not affected, and waits for it go on.
+    ///
+    /// @param lock may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_lock_free(lock: *mut zklock_lock);
+
+    fn inherited(&self) -> Option<Self> {
+        (!self.inner.is_forked()).then(|| self.clone())
+    }
 }
 
+#[derive(Clone)]
 pub(crate) struct Lock {
     inner: zklock::Lock,
     path: CString,
     events: Arc<Events>,
 }
-
-handle!(
-    Lock: zklock_lock,
-    3,
-    fn inherited(&self) -> Option<Self> {
-        let is_forked = self.inner.is_forked();
-        let Self { inner, path, events } = self;
-        (!is_forked).then(|| Self { inner: inner.clone(), path: path.clone(), events: events.clone() })
-    }
-);
 
 impl Lock {
     pub(crate) fn inner(&self) -> &zklock::Lock {
@@ -47,10 +43,6 @@ impl Lock {
         &self.events
     }
 
-    fn acquiring(&self, owner: Owner, timeout: i64) -> Result<Call<zklock::Hold>, Failure> {
-        Ok(self.inner.acquire_as(owner, patience(timeout)?))
-    }
-
     pub(crate) fn keep(inner: zklock::Lock, events: &Arc<Events>) -> *mut zklock_lock {
         let (path, events) = (c_string(inner.path()), events.clone());
         Self::table().put(Self { inner, path, events })
@@ -58,13 +50,6 @@ impl Lock {
 }
 
 export! {
-    /// Frees a lock. Its holds are not affected, and waits for it go on.
-    ///
-    /// @param lock may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_lock_free(lock: *mut zklock_lock) {
-        drop(Lock::table().take(lock));
-    }
-
     /// Gets the path of a lock, or all the paths of a set of locks.
     ///
     /// @param lock the lock.
@@ -118,30 +103,8 @@ export! {
     ) -> zklock_status {
         let hold = out("hold", hold)?;
         let lock = Lock::table().find(lock)?;
-        let granted = lock.acquiring(Owner::current(), timeout)?.wait()?;
+        let granted = lock.inner.acquire_as(Owner::current(), patience(timeout)?).wait()?;
         hold.set(Held::keep(granted, None, &lock.events, Context::NONE));
-    }
-
-    /// Starts to acquire a lock as zklock_acquire does, and returns at once. When the call has its
-    /// result, take the hold from it with zklock_call_hold.
-    ///
-    /// Such a wait does not belong to a thread: a thread that holds the lock may start another wait for
-    /// it, and any thread may release the hold, even if the lock is reentrant. The lock is held from
-    /// the moment that it is granted, not from the moment that you take the hold.
-    ///
-    /// @param lock the lock. You may free it before the call.
-    /// @param timeout in milliseconds, as for zklock_acquire.
-    /// @param[out] call the call. Free it with zklock_call_free.
-    /// @return ZKLOCK_OK. Other statuses come with the result.
-    pub fn zklock_acquire_start(
-        lock: *mut zklock_lock,
-        timeout: i64,
-        call: *mut *mut zklock_call,
-    ) -> zklock_status {
-        let call = out("call", call)?;
-        let lock = Lock::table().find(lock)?;
-        let answer = |granted| Answer::Hold(granted, None);
-        call.set(Started::keep(lock.acquiring(Owner::once(), timeout)?, Some(&lock.events), answer)?);
     }
 
     /// Takes the hold from a call of zklock_acquire_start or zklock_job_begin_start. It returns at once.
@@ -163,5 +126,22 @@ export! {
         // It may have been lost since zklock_call_finish looked.
         let granted = granted.refuse_dead().map_err(|lost| call.fail(lost.into()))?;
         hold.set(Held::keep(granted, run, &call.events(), call.context()));
+    }
+}
+
+start! {
+    /// Starts to acquire a lock as zklock_acquire does, and returns at once. When the call has its
+    /// result, take the hold from it with zklock_call_hold.
+    ///
+    /// Such a wait does not belong to a thread: a thread that holds the lock may start another wait for
+    /// it, and any thread may release the hold, even if the lock is reentrant. The lock is held from
+    /// the moment that it is granted, not from the moment that you take the hold.
+    ///
+    /// @param lock the lock. You may free it before the call.
+    /// @param timeout in milliseconds, as for zklock_acquire.
+    pub fn zklock_acquire_start(lock: *mut zklock_lock, timeout: i64) {
+        let lock = Lock::table().find(lock)?;
+        let acquiring = lock.inner.acquire_as(Owner::once(), patience(timeout)?);
+        Started::keep(acquiring, &lock.events, |granted| Answer::Hold(granted, None))
     }
 }

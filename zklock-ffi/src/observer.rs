@@ -1,37 +1,39 @@
 //! Reports who holds a lock.
 
-use crate::contenders::{Shown, shown, zklock_contender};
+use crate::contenders::{show_all, zklock_contender_visitor};
 use crate::convert::patience;
 use crate::events::{Events, Notice, zklock_event_kind};
-use crate::export::export;
+use crate::export::{export, noun};
 use crate::failure::Failure;
-use crate::handle::{Object, handle};
+use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
 use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
+use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use zklock::Started;
 use zklock::{Error, ErrorKind, QueuedContender};
 
-/// Reports who holds a lock, without taking part in it.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[derive(Debug)]
-pub struct zklock_observer {
-    _opaque: [u8; 0],
+noun! {
+    /// Reports who holds a lock, without taking part in it.
+    pub struct zklock_observer: Observer, 7;
+
+    /// Frees an observer. Calls that are waiting with this observer go on. A freed observer has no more
+    /// events.
+    ///
+    /// @param observer may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_observer_free(observer: *mut zklock_observer);
+
+    fn freed(&self) {
+        let _ahead = self.watching().take();
+    }
 }
 
 pub(crate) struct Observer {
     inner: zklock::Observer,
     events: Arc<Events>,
-    watching: Mutex<Watching>,
-}
-
-#[derive(Default)]
-struct Watching {
-    ahead: Option<Ahead>,
-    /// The holder that was reported last. C has pointers to it.
-    told: Option<Box<Shown>>,
+    watching: Mutex<Option<Ahead>>,
 }
 
 /// A call for the next holder, which goes on while nobody waits for it, and the notice of its result.
@@ -42,22 +44,20 @@ struct Ahead {
 
 type Answer = Result<Option<QueuedContender>, Error>;
 
-handle!(Observer: zklock_observer, 7);
-
 impl Observer {
-    fn watching(&self) -> MutexGuard<'_, Watching> {
+    fn watching(&self) -> MutexGuard<'_, Option<Ahead>> {
         self.watching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks for the next holder in the background, unless it already does.
     fn look_ahead(&self, handle: *mut zklock_observer) -> Result<(), Failure> {
         let mut watching = self.watching();
-        if watching.ahead.is_none() {
+        if watching.is_none() {
             let kind = zklock_event_kind::ZKLOCK_EVENT_LEADER;
             let notice = Notice::new(kind, Some(self.events.clone()), Context::NONE);
             notice.known(handle);
             let call = self.inner.next().detach(notice.teller())?;
-            watching.ahead = Some(Ahead { call, notice });
+            *watching = Some(Ahead { call, notice });
         }
         Ok(())
     }
@@ -65,13 +65,13 @@ impl Observer {
     /// Returns what was found in the background. If nothing was, that goes on, unless it `ends`.
     fn found(&self, ends: bool) -> Option<Answer> {
         let mut watching = self.watching();
-        let ahead = watching.ahead.as_ref()?;
+        let ahead = watching.as_ref()?;
         if ends {
             ahead.call.cancel();
         }
         let answer = ahead.call.fetch();
         if answer.is_some() {
-            watching.ahead = None;
+            *watching = None;
         }
         answer.filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))
     }
@@ -137,31 +137,21 @@ export! {
     /// @param observer the observer.
     /// @param timeout in milliseconds. 0 gives what was found in the background, and goes on looking
     ///         there. ZKLOCK_FOREVER waits as long as it takes.
-    /// @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
-    ///         this observer.
+    /// @param visitor called on this thread with the holder, before zklock_observer_next returns, and not
+    ///         at all if there is none. It may make any call.
+    /// @param context passed to the visitor.
     /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
     ///         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
     ///         if it would have to wait in a callback.
     pub fn zklock_observer_next(
         observer: *mut zklock_observer,
         timeout: i64,
-        holder: *mut *const zklock_contender,
+        visitor: zklock_contender_visitor,
+        context: *mut c_void,
     ) -> zklock_status {
-        let holder = out("holder", holder)?;
-        let found = Observer::table().find(observer)?;
-        let now = found.next(observer, patience(timeout)?)??;
-        let told = now.map(|now| Box::new(shown(&now)));
-        holder.set(told.as_ref().map_or(std::ptr::null(), |told| std::ptr::from_ref(told.value())));
-        found.watching().told = told;
+        let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
+        let now = Observer::table().find(observer)?.next(observer, patience(timeout)?)??;
+        show_all(now.as_slice(), visitor, Context(context));
     }
 
-    /// Frees an observer. Calls that are waiting with this observer go on. A freed observer has no more
-    /// events.
-    ///
-    /// @param observer may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_observer_free(observer: *mut zklock_observer) {
-        if let Some(observer) = Observer::table().take(observer) {
-            let _ahead = observer.watching().ahead.take();
-        }
-    }
 }

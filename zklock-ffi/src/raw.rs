@@ -199,12 +199,6 @@ impl<T, const N: usize> WithStrings<T, N> {
     }
 }
 
-// SAFETY: the pointers are to the strings beside them, which nobody changes, whichever thread reads
-// or drops them.
-unsafe impl<T, const N: usize> Send for WithStrings<T, N> {}
-// SAFETY: as above.
-unsafe impl<T, const N: usize> Sync for WithStrings<T, N> {}
-
 /// A callback that gets a number and a text.
 pub(crate) type TextCallback = unsafe extern "C" fn(i32, *const c_char, *mut c_void);
 /// A callback that gets a handle and a value.

@@ -2,9 +2,9 @@
 //! one.
 
 use crate::events::{Events, Notice, zklock_event_kind};
-use crate::export::export;
+use crate::export::{export, noun};
 use crate::failure::Failure;
-use crate::handle::{Object, handle};
+use crate::handle::Object;
 use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HELD, ZKLOCK_PENDING};
 use std::ffi::{c_int, c_void};
@@ -12,12 +12,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zklock::Call;
 use zklock::{Error, QueuedContender, RunEntry};
 
-/// A call that runs in the background, for event loops. Every function with _start in its name
-/// starts one.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[derive(Debug)]
-pub struct zklock_call {
-    _opaque: [u8; 0],
+noun! {
+    /// A call that runs in the background, for event loops. Every function with _start in its name
+    /// starts one.
+    pub struct zklock_call: Started, 11;
+
+    /// Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
+    /// is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, entered a double
+    /// barrier or begun a run, and you have not taken the hold or member from it, then the lock is
+    /// released, the member leaves, or the run counts as failed, in the background. A freed call has no
+    /// more events.
+    ///
+    /// @param call may be NULL. A handle that was already freed is ignored.
+    pub fn zklock_call_free(call: *mut zklock_call);
+
+    fn freed(&self) {
+        self.notice.end();
+    }
 }
 
 /// The result of a successful call.
@@ -41,8 +52,6 @@ pub(crate) struct Started {
     notice: Arc<Notice>,
 }
 
-handle!(Started: zklock_call, 11);
-
 /// A call whose result becomes an answer.
 trait Running: Send + Sync {
     fn fetch(&self) -> Option<Result<Answer, Error>>;
@@ -65,10 +74,10 @@ impl Started {
     /// Lets a call go on in the background. Its event goes to these events.
     pub(crate) fn keep<T: Send + 'static>(
         call: Call<T>,
-        events: Option<&Arc<Events>>,
+        events: &Arc<Events>,
         answer: impl Fn(T) -> Answer + Send + Sync + 'static,
     ) -> Result<*mut zklock_call, Failure> {
-        let notice = Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, events.cloned(), Context::NONE);
+        let notice = Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, Some(events.clone()), Context::NONE);
         Self::keep_with(&notice, call, answer)
     }
 
@@ -232,16 +241,4 @@ export! {
         call.notice.happen();
     }
 
-    /// Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
-    /// is still running is cancelled, as by zklock_call_cancel. If it has acquired a lock, entered a double
-    /// barrier or begun a run, and you have not taken the hold or member from it, then the lock is
-    /// released, the member leaves, or the run counts as failed, in the background. A freed call has no
-    /// more events.
-    ///
-    /// @param call may be NULL. A handle that was already freed is ignored.
-    pub fn zklock_call_free(call: *mut zklock_call) {
-        if let Some(call) = Started::table().take(call) {
-            call.notice.end();
-        }
-    }
 }

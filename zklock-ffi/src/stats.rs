@@ -50,7 +50,7 @@ pub struct zklock_stats {
     pub reserved: [u64; 4],
 }
 
-/// The figures of the locks with one name in a client: see the option metrics-name in zklock_lock_options_set.
+/// The figures of the locks with one name in a client: see the option metrics-name in zklock_options_set.
 /// zklock_client_lock_stats fills all members. The struct never grows.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]

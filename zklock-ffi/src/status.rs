@@ -35,7 +35,7 @@ c_enum! {
         #[from(Lost(_))]
         ZKLOCK_LOST = 8,
         /// A contender of another library is in the queue and cannot see ours: make both sides use
-        /// the same naming scheme (the option naming scheme).
+        /// the same naming scheme (the option naming).
         #[from(ForeignContender)]
         ZKLOCK_FOREIGN_CONTENDER = 9,
         /// An access list, a rule of the servers or a limit of this system forbids it.

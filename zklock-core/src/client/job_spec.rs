@@ -2,6 +2,7 @@
 
 use crate::base::error::{Error, ErrorKind};
 use crate::client::record::{Record, period};
+use crate::connect::named::{self, Named, Value, duration, invalid, named};
 use crate::connect::path::check_lock_path;
 use std::time::{Duration, SystemTime};
 
@@ -52,7 +53,44 @@ pub struct JobSpec {
     after_failure: AfterFailure,
 }
 
+/// The options of a job, by name.
+#[rustfmt::skip]
+const NAMED: &[Named<JobSpec>] = &[
+    named("offset", Value::Duration, "0s",
+        "How much later each period begins. No period must begin when you start the job: the clocks of hosts and servers differ, so it \
+         would be skipped in one period, and run twice in another",
+        |spec, text| spec.offset(duration(text)?)),
+    named("after-failure", Value::Text("again|next"), "again",
+        "Whether a job that has failed runs again in the same period, or in the next one, so that no half of its work is done twice. A \
+         process that dies, or loses the lock, has failed",
+        |spec, text| match text {
+            "again" => Ok(spec.after_failure(AfterFailure::Again)),
+            "next" => Ok(spec.after_failure(AfterFailure::Next)),
+            _ => Err(invalid("it is again or next")),
+        }),
+];
+
 impl JobSpec {
+    /// The longest period that a job can have.
+    #[doc(hidden)]
+    pub const EVERY_AT_MOST: Duration = EVERY_AT_MOST;
+
+    /// All options that have names, for [`set`](Self::set).
+    #[doc(hidden)]
+    pub const NAMED: &'static [Named<Self>] = NAMED;
+
+    /// Sets an option by its name, as C and C++ name it.
+    #[doc(hidden)]
+    pub fn set(self, name: &str, value: &str) -> Result<Self, Error> {
+        named::set(NAMED, self, name, value)
+    }
+
+    /// Returns the same job with the options of another: only in C they are set before there is a job.
+    #[doc(hidden)]
+    pub fn with_options_of(self, other: &Self) -> Result<Self, Error> {
+        Ok(self.offset(other.offset)?.after_failure(other.after_failure))
+    }
+
     /// Describes a job with periods of this length, counted from 1970-01-01T00:00:00Z.
     ///
     /// # Errors
