@@ -5,27 +5,31 @@
  * promises, and how the library behaves with threads, signals and fork. All of that applies here too.
  *
  *     zklock::client client("zk1:2181,zk2:2181,zk3:2181");
- *     zklock::mutex mutex(client, "/locks/report");
- *     {
- *         std::lock_guard guard(mutex);
- *         write_the_report();
- *     }
- *
- * You can use a zklock::mutex wherever a std::timed_mutex fits, such as with std::unique_lock and
- * std::condition_variable_any. A zklock::shared_mutex fits wherever a std::shared_timed_mutex does, and a
- * zklock::semaphore works like a std::counting_semaphore. To lock several mutexes at once, use a zklock::scoped_lock. A
- * std::scoped_lock makes little progress if threads or processes contend: it tries one mutex while it holds another,
- * and a try fails while others wait.
- *
- * Unlike those of the standard library, a zklock lock can be lost. To learn of a loss, use the hold:
- *
  *     zklock::hold hold = client.mutex("/locks/report").acquire_for(5s);
  *     hold.on_lost([&] { stop = true; });
  *     write_the_report(hold.token());
  *     hold.release(); // throws a lost_error
  *
- * The client makes every kind of lock: mutex, read, write, semaphore, election, exclusive, sets of them (all) and
- * choices of them (any). A zklock::job is a job that runs once in each period.
+ * Unlike those of the standard library, a zklock lock can be lost: the hold tells of it.
+ *
+ * Start here
+ * ----------
+ *
+ * - client: connects, and makes every kind of lock: mutex, semaphore, election; close()
+ * - lock: acquire, acquire_for, try_acquire, contenders
+ * - hold: token, valid_for, ensure, on_lost, release
+ * - job: runs once in each period, on one of many hosts
+ * - error, and the classes that derive from it
+ *
+ * Further
+ * -------
+ *
+ * - More kinds of lock: read_lock, write_lock, single_node, sets of locks (all) and choices of them (any)
+ * - lockable, recursive_lockable and shared_lockable adapt a lock to std::unique_lock and its kin. They need to know what to
+ *   do at a loss, because unlock() cannot report it. To lock several of them at once, use a zklock::scoped_lock. A
+ *   std::scoped_lock makes little progress if threads or processes contend: it tries one while it holds another, and a try
+ *   fails while others wait.
+ * - options, observer, barrier, double_barrier, writes to ZooKeeper itself, figures
  *
  * Errors and times
  * ----------------
@@ -46,14 +50,14 @@
  * Objects
  * -------
  *
- * Only lock_options can be copied. All classes except the mutexes, semaphores and scoped_lock can be moved. An object
+ * Only options can be copied. All classes except the lockables and scoped_lock can be moved. An object
  * that was moved from can be assigned to or destroyed; anything else throws a misuse_error. Objects may be destroyed in
  * any order. No destructor waits for a server, except that of scoped_lock, which unlocks. A hold is released in the
  * background, and a client is closed once everything that it made is destroyed too. So static objects are safe when the
  * process ends. In a forked child, destructors do nothing.
  *
- * Several threads may call const member functions of one object at the same time, and all member functions of a mutex
- * or semaphore.
+ * Several threads may call const member functions of one object at the same time, and all member functions of a
+ * lockable.
  *
  * Files
  * -----
@@ -64,24 +68,20 @@
 #ifndef ZKLOCK_HPP
 #define ZKLOCK_HPP
 
-#include "zklock/async_call.hpp"
-#include "zklock/barrier.hpp"
 #include "zklock/client.hpp"
-#include "zklock/contender.hpp"
-#include "zklock/double_barrier.hpp"
-#include "zklock/enums.hpp"
-#include "zklock/error.hpp"
-#include "zklock/event.hpp"
-#include "zklock/hold.hpp"
 #include "zklock/lock.hpp"
-#include "zklock/lock_options.hpp"
-#include "zklock/locked.hpp"
-#include "zklock/mutex.hpp"
-#include "zklock/observer.hpp"
+#include "zklock/hold.hpp"
 #include "zklock/job.hpp"
+#include "zklock/error.hpp"
 #include "zklock/options.hpp"
+#include "zklock/lockable.hpp"
 #include "zklock/scoped_lock.hpp"
-#include "zklock/semaphore.hpp"
-#include "zklock/shared_mutex.hpp"
+#include "zklock/observer.hpp"
+#include "zklock/contender.hpp"
+#include "zklock/barrier.hpp"
+#include "zklock/double_barrier.hpp"
+#include "zklock/async_call.hpp"
+#include "zklock/event.hpp"
+#include "zklock/enums.hpp"
 
 #endif // ZKLOCK_HPP

@@ -39,12 +39,7 @@ public:
     /** Waits until the barrier is not set. */
     void wait() const { detail::check(zklock_barrier_wait(get(), ZKLOCK_FOREVER)); }
     /** Waits until the barrier is not set, for up to this time; false if it is still set. Any other failure throws. */
-    [[nodiscard]] bool wait_for(detail::span wait) const {
-        const zklock_status status = zklock_barrier_wait(get(), detail::ms(wait));
-        if (status == ZKLOCK_TIMEOUT) return false;
-        detail::check(status);
-        return true;
-    }
+    [[nodiscard]] bool wait_for(detail::span wait) const { return detail::in_time(zklock_barrier_wait(get(), detail::ms(wait))); }
 };
 } // namespace zklock
 

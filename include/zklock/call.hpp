@@ -20,6 +20,12 @@ Value ask(Call call, Given... given) {
     return value;
 }
 
+/** Whether it was done in time. Any other failure throws. */
+inline bool in_time(zklock_status status) {
+    if (status != ZKLOCK_TIMEOUT) check(status);
+    return status == ZKLOCK_OK;
+}
+
 /** A string for C. One with a NUL inside is refused: cut off there, it would be the path of another lock. */
 inline const char *text(const std::string &text) {
     if (text.find('\0') != std::string::npos) fail(ZKLOCK_INVALID_ARGUMENT, "there is a NUL in a text: leave it out");

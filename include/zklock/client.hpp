@@ -3,12 +3,9 @@
 #ifndef ZKLOCK_CLIENT_HPP
 #define ZKLOCK_CLIENT_HPP
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,51 +13,14 @@
 
 #include "event.hpp"
 #include "lock.hpp"
-#include "lock_options.hpp"
 #include "options.hpp"
 
 namespace zklock {
 
-/** What a client has counted so far, and what it still has to clean up: see zklock_stats. */
-struct stats {
-    std::uint64_t sessions, grants, losses, owed, session_id;
-    std::chrono::milliseconds session_timeout;
-    std::uint64_t reconnects;
-    /** Calls to acquire a lock, by outcome. */
-    struct outcomes {
-        std::uint64_t granted, busy, timed_out, failed, cancelled;
-    } acquires;
-    /**
-     * How many holds were lost for this reason.
-     *
-     *     if (client.stats().losses_by(zklock::reason::node_deleted) > 0) std::cerr << "an operator breaks our locks\n";
-     */
-    std::uint64_t losses_by(reason why) const noexcept {
-        const auto at = static_cast<std::size_t>(why);
-        return at < by_reason.size() ? by_reason[at] : 0;
-    }
-    /** For losses_by(). */
-    std::array<std::uint64_t, 16> by_reason;
-};
-static_assert(sizeof(stats::by_reason) == sizeof(zklock_stats::losses_by), "one place for each that C has");
-
-/** The figures of the locks with one name in a client: see zklock_lock_stats. */
-struct lock_stats {
-    std::uint64_t held, waiting;
-    /** The age of the oldest grant that is held now; 0 if nothing is held. */
-    std::chrono::milliseconds oldest_hold;
-    /** Calls to acquire these locks, by outcome. */
-    stats::outcomes acquires;
-    /** How many holds were lost for this reason. */
-    std::uint64_t losses_by(reason why) const noexcept {
-        const auto at = static_cast<std::size_t>(why);
-        return at < by_reason.size() ? by_reason[at] : 0;
-    }
-    /** For losses_by(). */
-    std::array<std::uint64_t, 16> by_reason;
-};
-static_assert(sizeof(lock_stats::by_reason) == sizeof(zklock_lock_stats::losses_by), "one place for each that C has");
-
+/** What a client has counted so far, and what it still has to clean up. */
+using stats = zklock_stats;
+/** The figures of the locks with one name in a client. */
+using lock_stats = zklock_lock_stats;
 /** One bucket of a histogram: how many values were not larger than its bound. The last bound is infinite. */
 using bucket = zklock_bucket;
 
@@ -100,14 +60,14 @@ public:
     using owner::owner;
     /** Opens a session with "host:port,host:port/chroot". Throws an unreachable_error after the connect timeout. */
     explicit client(const std::string &hosts, const options &how = options())
-        : owner(detail::ask<zklock_client *>(zklock_client_new, detail::text(hosts), how.get())) {}
+        : owner(detail::ask<zklock_client *>(zklock_client_new, detail::text(hosts), how.made().get())) {}
     /** The same with the servers that the environment variable ZKLOCK_HOSTS names. */
     static client from_env(const options &how = options()) {
-        return client(detail::ask<zklock_client *>(zklock_client_new, nullptr, how.get()));
+        return client(detail::ask<zklock_client *>(zklock_client_new, nullptr, how.made().get()));
     }
     /** Makes a client that connects on first use. Until then it does nothing, so you can make it and its locks before you fork. */
     static client lazy(const std::string &hosts, const options &how = options()) {
-        return client(detail::ask<zklock_client *>(zklock_client_new_lazy, detail::text(hosts), how.get()));
+        return client(detail::ask<zklock_client *>(zklock_client_new_lazy, detail::text(hosts), how.made().get()));
     }
     /** Connects a lazy client now, and waits for up to the connect timeout. */
     void connect() { connect_for(detail::span::max()); }
@@ -140,27 +100,27 @@ public:
         return event{static_cast<event_kind>(it->kind), it->context, it->call, it->hold, it->observer};
     }
     /** The mutex at a path. As with every kind of lock, making it sends no request. */
-    lock mutex(const std::string &path, const lock_options &how = lock_options()) const {
+    lock mutex(const std::string &path, const options &how = options()) const {
         return made(zklock_mutex_new, path, how);
     }
     /** The read side of the read/write lock at a path: any number of readers may hold it at once. */
-    lock read_lock(const std::string &path, const lock_options &how = lock_options()) const {
+    lock read_lock(const std::string &path, const options &how = options()) const {
         return made(zklock_read_lock_new, path, how);
     }
     /** The write side of the read/write lock at a path. */
-    lock write_lock(const std::string &path, const lock_options &how = lock_options()) const {
+    lock write_lock(const std::string &path, const options &how = options()) const {
         return made(zklock_write_lock_new, path, how);
     }
     /** The election at a path: the client that acquires it leads until it releases it. */
-    lock election(const std::string &path, const lock_options &how = lock_options()) const {
+    lock election(const std::string &path, const options &how = options()) const {
         return made(zklock_election_new, path, how);
     }
     /** The single-node lock at a path: one node and no queue, for jobs that are tried once. */
-    lock single_node(const std::string &path, const lock_options &how = lock_options()) const {
+    lock single_node(const std::string &path, const options &how = options()) const {
         return made(zklock_single_node_new, path, how);
     }
     /** The semaphore at a path, with this many permits. Every program that uses it must give the same limit. */
-    lock semaphore(const std::string &path, std::uint32_t limit, const lock_options &how = lock_options()) const {
+    lock semaphore(const std::string &path, std::uint32_t limit, const options &how = options()) const {
         return lock(ask<zklock_lock *>(zklock_semaphore_new, detail::text(path), limit, how.made().get()));
     }
     /**
@@ -169,7 +129,7 @@ public:
      *     auto both = client.all({from, to}).acquire();
      *     auto every = client.all({locks.begin(), locks.end()}).acquire();
      */
-    lock all(const std::vector<detail::borrowed> &locks, const lock_options &how = lock_options()) const {
+    lock all(const std::vector<detail::borrowed> &locks, const options &how = options()) const {
         const std::vector<zklock_lock *> given = handles(locks);
         return lock(ask<zklock_lock *>(zklock_all_new, given.data(), given.size(), how.made().get()));
     }
@@ -183,7 +143,7 @@ public:
         const std::vector<zklock_lock *> given = handles(locks);
         return lock(ask<zklock_lock *>(zklock_any_new, given.data(), given.size(), nullptr));
     }
-    /** Writes a number of permits to the node that lock_options::limit_at() names. Waiters notice. */
+    /** Writes a number of permits to the node that the option limit-at names. Waiters notice. */
     void set_limit(const std::string &path, std::uint32_t limit) const {
         detail::check(zklock_client_set_limit(get(), detail::text(path), limit));
     }
@@ -195,28 +155,19 @@ public:
         id.resize(length);
         return id;
     }
-    /** What this client has done so far. It sends no request. */
-    zklock::stats stats() const {
-        const auto all = ask<zklock_stats>(zklock_client_stats);
-        zklock::stats result{all.sessions, all.grants, all.losses, all.owed, all.session_id,
-                             std::chrono::milliseconds(all.session_timeout), all.reconnects,
-                             {all.acquires_granted, all.acquires_busy, all.acquires_timed_out, all.acquires_failed,
-                              all.acquires_cancelled}, {}};
-        std::copy(std::begin(all.losses_by), std::end(all.losses_by), result.by_reason.begin());
-        return result;
-    }
     /**
-     * The figures of the locks with this name: see lock_options::metrics_name(). It sends no request.
+     * What this client has done so far. It sends no request.
      *
-     *     if (client.lock_stats("report").oldest_hold > 1h) std::cerr << "somebody has been writing the report for an hour\n";
+     *     if (client.stats().losses_by[ZKLOCK_REASON_NODE_DELETED] > 0) std::cerr << "an operator breaks our locks\n";
+     */
+    zklock::stats stats() const { return ask<zklock_stats>(zklock_client_stats); }
+    /**
+     * The figures of the locks with this name: see the option metrics-name. It sends no request.
+     *
+     *     if (client.lock_stats("report").oldest_hold > 3600000) std::cerr << "somebody has been writing the report for an hour\n";
      */
     zklock::lock_stats lock_stats(const std::string &name) const {
-        const auto all = ask<zklock_lock_stats>(zklock_client_lock_stats, detail::text(name));
-        zklock::lock_stats result{all.held, all.waiting, std::chrono::milliseconds(all.oldest_hold),
-                                  {all.acquires_granted, all.acquires_busy, all.acquires_timed_out, all.acquires_failed,
-                                   all.acquires_cancelled}, {}};
-        std::copy(std::begin(all.losses_by), std::end(all.losses_by), result.by_reason.begin());
-        return result;
+        return ask<zklock_lock_stats>(zklock_client_lock_stats, detail::text(name));
     }
     /**
      * The distribution of what the client has counted. It sends no request.
@@ -255,7 +206,7 @@ private:
         return given;
     }
     template <class Constructor>
-    lock made(Constructor constructor, const std::string &path, const lock_options &how) const {
+    lock made(Constructor constructor, const std::string &path, const options &how) const {
         return lock(ask<zklock_lock *>(constructor, detail::text(path), how.made().get()));
     }
 };

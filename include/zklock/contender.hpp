@@ -32,8 +32,8 @@ inline contender copied(const zklock_contender &it) {
 }
 
 /** All contenders that a call passes to its visitor. */
-template <class Call, class Handle>
-std::vector<contender> shown_by(Call call, Handle *shower) {
+template <class Call, class Handle, class... Given>
+std::vector<contender> shown_by(Call call, Handle *shower, Given... given) {
     using all = std::pair<std::vector<contender>, std::exception_ptr>;
     // No exception may pass through the library: it is not C++.
     const auto see = [](const zklock_contender *it, void *context) noexcept {
@@ -45,7 +45,7 @@ std::vector<contender> shown_by(Call call, Handle *shower) {
         }
     };
     all seen;
-    const zklock_status status = call(shower, see, &seen);
+    const zklock_status status = call(shower, given..., see, &seen);
     if (seen.second) std::rethrow_exception(seen.second);
     check(status);
     return std::move(seen.first);

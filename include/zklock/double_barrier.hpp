@@ -18,12 +18,7 @@ public:
     /** Leaves, and waits until all members have left. Throws a lost_error if the others may have gone on without this one. */
     void leave() { detail::check(zklock_member_leave(get(), ZKLOCK_FOREVER)); }
     /** Leaves, and waits for up to this time; false if others are still inside. Any other failure throws. */
-    bool leave_for(detail::span wait) {
-        const zklock_status status = zklock_member_leave(get(), detail::ms(wait));
-        if (status == ZKLOCK_TIMEOUT) return false;
-        detail::check(status);
-        return true;
-    }
+    bool leave_for(detail::span wait) { return detail::in_time(zklock_member_leave(get(), detail::ms(wait))); }
     /** Leaves and waits in the background, for up to this time. Then the call gives a timeout_error. */
     async_call<void> start_leave(detail::span wait = detail::span::max()) {
         return async_call<void>(ask<zklock_call *>(zklock_member_leave_start, detail::ms(wait)));

@@ -86,12 +86,6 @@ enum class run_outcome : std::int32_t {
     failed = ZKLOCK_RUN_FAILED,
 };
 
-/** What becomes of a period in which a run has failed: see zklock_after_failure. */
-enum class after_failure : std::int32_t {
-    again = ZKLOCK_AFTER_FAILURE_AGAIN, ///< The job runs again in the same period.
-    next = ZKLOCK_AFTER_FAILURE_NEXT,   ///< It runs in the next one.
-};
-
 /** The databases that fence_sql() has statements for: see zklock_database. */
 enum class database : std::int32_t {
     postgresql = ZKLOCK_DATABASE_POSTGRESQL,

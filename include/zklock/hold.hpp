@@ -104,6 +104,25 @@ private:
     std::vector<one> all_;
 };
 
+/** What to do at a loss: any function that takes the reason, or nothing. */
+class loss_callback {
+public:
+    template <class Callback,
+              class = std::enable_if_t<std::is_invocable_v<Callback &> || std::is_invocable_v<Callback &, reason>>>
+    loss_callback(Callback callback) {
+        if constexpr (std::is_invocable_v<Callback &, reason>) {
+            tell_ = std::move(callback);
+        } else if (std::function<void()> tell = std::move(callback)) {
+            tell_ = [tell](reason) { tell(); };
+        }
+    }
+    loss_callback(std::nullptr_t) noexcept {}
+    explicit operator bool() const noexcept { return static_cast<bool>(tell_); }
+    void operator()(reason why) const { tell_(why); }
+private:
+    std::function<void(reason)> tell_;
+};
+
 /**
  * The proof that a lock is held.
  *
@@ -116,7 +135,7 @@ public:
     /**
      * The fencing token. Have the resource that the lock guards refuse any token smaller than the largest it has seen, and
      * accept an equal one. If two grants exclude each other, the later one has the larger token, except that grants on
-     * one node share a token: see lock_options::linger(). Among readers, or permits, that can be held at the same time,
+     * one node share a token: see the option linger. Among readers, or permits, that can be held at the same time,
      * the order of tokens means nothing.
      */
     std::uint64_t token() const noexcept { return zklock_hold_token(get()); }
@@ -147,9 +166,6 @@ public:
     std::string node() const { return zklock_hold_node(get()); }
     /** Sets the pointer that its events give back, in place of the one from its call. The library never follows it. */
     void set_context(void *context) { detail::check(zklock_hold_set_context(get(), context)); }
-    /** A descriptor for event loops: readable once the hold is lost. It is valid until the hold is destroyed; do not close it. */
-    int fd() const { return ask<int>(zklock_hold_fd); }
-
     /**
      * Registers a callback for the loss of the hold. It is called once, on a thread of the library, and not at all if the
      * hold is released first. You may register several. The callback may query the hold and destroy it; a call that
@@ -160,20 +176,13 @@ public:
      * prints its what(). A thread that destroys the hold while the callback runs waits for it, so that thread must not
      * have a mutex locked that the callback locks.
      */
-    void on_lost(std::function<void(reason)> callback) {
-        const bool usable = callback != nullptr;
-        kept().push_front(std::make_shared<callback_type>(std::move(callback)));
+    void on_lost(loss_callback callback) {
+        const bool usable = static_cast<bool>(callback);
+        kept().push_front(std::make_shared<loss_callback>(std::move(callback)));
         // It is kept until the handle is freed.
         const zklock_status status = zklock_hold_on_lost(get(), usable ? tell_lost : nullptr, &kept().front());
         if (status != ZKLOCK_OK) kept().pop_front();
         detail::check(status);
-    }
-    /** The same with a callback that does not ask for the reason. */
-    template <class Callback,
-              class = std::enable_if_t<std::is_invocable_v<Callback &> && !std::is_invocable_v<Callback &, reason>>>
-    void on_lost(Callback callback) {
-        std::function<void()> told(std::move(callback));
-        on_lost(told ? [told = std::move(told)](reason) { told(); } : callback_type());
     }
 
 #ifdef __cpp_lib_jthread
@@ -206,11 +215,7 @@ public:
     bool is_wanted() const noexcept { return zklock_hold_is_wanted(get()) != 0; }
     /** Waits until others wait for it; false if none do in that time. Throws a lost_error after a loss, and a
         misuse_error after a release. */
-    bool wait_wanted_for(detail::span wait) const {
-        const zklock_status status = zklock_hold_wait_wanted(get(), detail::ms(wait));
-        if (status != ZKLOCK_TIMEOUT) detail::check(status);
-        return status == ZKLOCK_OK;
-    }
+    bool wait_wanted_for(detail::span wait) const { return detail::in_time(zklock_hold_wait_wanted(get(), detail::ms(wait))); }
 
     /** Asks the servers how long the lock is certain to be held. Throws a lost_error if it is not held. */
     std::chrono::milliseconds confirm() const {
@@ -255,12 +260,11 @@ public:
     /** Does what release() does, in the background. It goes on even if the call is destroyed. */
     async_call<void> start_release() { return async_call<void>(ask<zklock_call *>(zklock_release_start)); }
 private:
-    using callback_type = std::function<void(reason)>;
     static void tell_lost(zklock_hold *, zklock_reason why, void *context) noexcept {
         // The callback may destroy the hold, but must not destroy itself while it runs.
         const std::shared_ptr<void> callback = *static_cast<std::shared_ptr<void> *>(context);
         try {
-            (*static_cast<callback_type *>(callback.get()))(static_cast<reason>(why));
+            (*static_cast<loss_callback *>(callback.get()))(static_cast<reason>(why));
         } catch (...) {
             // A noexcept alone ends the program too, but some compilers then lose the exception on the way.
             std::terminate();

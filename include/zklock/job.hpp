@@ -63,7 +63,7 @@ struct given<run> {
 /**
  * A job, which runs on one of many hosts, once in each period.
  *
- *     zklock::job job(client, "/jobs/report", 24h, 12h);
+ *     zklock::job job(client, "/jobs/report", 24h, zklock::options().set("offset", 12h));
  *     if (auto run = job.begin()) {
  *         write_the_report(run->hold().token());
  *         run->done();
@@ -72,12 +72,10 @@ struct given<run> {
 class job : public detail::owner<zklock_job, zklock_job_free> {
 public:
     using owner::owner;
-    /** The job at a path. Its periods are counted from 1970, and begin later by the offset: see zklock_job_new. This sends no
-        request. */
-    job(const client &maker, const std::string &path, detail::span every, detail::span offset = detail::span::zero(),
-         after_failure then = after_failure::again)
+    /** The job at a path. Its periods are counted from 1970, and begin later by the option offset. This sends no request. */
+    job(const client &maker, const std::string &path, detail::span every, const options &how = options())
         : owner(detail::ask<zklock_job *>(zklock_job_new, maker.get(), detail::text(path), detail::ms(every),
-                                           detail::ms(offset), static_cast<zklock_after_failure>(then))) {}
+                                          how.made().get())) {}
 
     /** Begins a run; nothing if the job has run in this period. It waits while another process runs the job. */
     [[nodiscard]] std::optional<run> begin() const { return begin_for(detail::span::max()); }

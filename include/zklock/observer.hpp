@@ -4,6 +4,8 @@
 #define ZKLOCK_OBSERVER_HPP
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "contender.hpp"
 #include "handle.hpp"
@@ -26,9 +28,9 @@ public:
     /** Like next(), but waits for up to this time. Then it throws a timeout_error. A wait of 0 gives what was found in the
         background. */
     std::optional<contender> next_for(detail::span wait) {
-        const auto *holder = ask<const zklock_contender *>(zklock_observer_next, detail::ms(wait));
-        if (!holder) return std::nullopt;
-        return detail::copied(*holder);
+        std::vector<contender> holder = detail::shown_by(zklock_observer_next, get(), detail::ms(wait));
+        if (holder.empty()) return std::nullopt;
+        return std::move(holder.front());
     }
 };
 } // namespace zklock

@@ -15,7 +15,7 @@ namespace {
 
 /* Destroyed after main, in the opposite order, when nothing that uses them holds or waits any more. */
 std::optional<zklock::client> the_client;
-std::optional<zklock::mutex> the_mutex, the_busy_mutex;
+std::optional<zklock::lockable> the_mutex, the_busy_mutex;
 std::optional<zklock::lock> the_lock;
 std::optional<zklock::hold> the_hold;
 std::optional<zklock::async_call<zklock::hold>> the_acquire;
@@ -27,8 +27,8 @@ void say(const std::string &line) {
 /* Another client holds the second of these paths. */
 void connect(const std::string &hosts, const std::string &own) {
     the_client.emplace(hosts, zklock::options().set("session-timeout", SESSION));
-    the_mutex.emplace(*the_client, own);
-    the_busy_mutex.emplace(*the_client, own + "-busy");
+    the_mutex.emplace(*the_client, own, [] {});
+    the_busy_mutex.emplace(*the_client, own + "-busy", [] {});
     the_lock.emplace(the_client->mutex(own + "-second"));
 }
 
@@ -37,6 +37,8 @@ int status_of(pid_t child) {
     const int status = reaped(child, ENDS_MS);
     return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
+
+void never(zklock::reason) { failed(__FILE__, __LINE__, "it was lost"); }
 
 } // namespace
 
@@ -105,9 +107,9 @@ static bool forked(Call call) {
 TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothing) {
     struct objects {
         zklock::client client = new_cpp_client();
-        zklock::mutex mutex{client, fresh_path()};
-        std::unique_lock<zklock::mutex> guard{mutex};
-        zklock::mutex left{client, fresh_path()}, right{client, fresh_path()};
+        zklock::lockable mutex{client, fresh_path(), never};
+        std::unique_lock<zklock::lockable> guard{mutex};
+        zklock::lockable left{client, fresh_path(), never}, right{client, fresh_path(), never};
         zklock::scoped_lock both{left, right};
         zklock::hold hold = client.mutex(fresh_path()).acquire();
         zklock::async_call<zklock::hold> acquiring = client.mutex(fresh_path()).start();
@@ -115,7 +117,7 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
     const auto other = new_cpp_client();
     const std::string of_child = fresh_path();
     auto all = std::make_unique<objects>();
-    all->hold.on_lost([](zklock::reason) { failed(__FILE__, __LINE__, "it was lost"); });
+    all->hold.on_lost(never);
     const pid_t id = fork();
     CHECK(id >= 0);
     if (id == 0) {
@@ -129,8 +131,8 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
         all.reset();
         /* Objects that the child makes belong to the child. */
         const auto own = new_cpp_client();
-        zklock::mutex mutex{own, of_child};
-        const std::lock_guard<zklock::mutex> guard(mutex);
+        zklock::lockable mutex{own, of_child, never};
+        const std::lock_guard<zklock::lockable> guard(mutex);
         _exit(refused && mutex.current()->confirm() > 0ms ? 0 : 1);
     }
     CHECK(status_of(id) == 0);
@@ -141,7 +143,7 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
 
 TEST(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child) {
     const auto client = new_cpp_client();
-    zklock::mutex mutex(client, fresh_path());
+    zklock::lockable mutex(client, fresh_path(), never);
     std::atomic<bool> over{false};
     std::unique_lock guard(mutex);
     const auto hammer = [&] {

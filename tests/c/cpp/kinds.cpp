@@ -6,7 +6,7 @@
 
 #include "test.hpp"
 
-using zklock::lock_options, zklock::misuse_error;
+using zklock::options, zklock::misuse_error;
 
 TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
     const auto client = new_cpp_client(), other = new_cpp_client();
@@ -24,8 +24,8 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
     held_once(client.write_lock(writer), other.read_lock(writer), "-__WRIT__");
     held_once(client.election(election), other.election(election), "-latch-");
     held_once(client.single_node(single), other.single_node(single), "/lock");
-    held_once(client.semaphore(permits, 3, lock_options().set("permits", "2")), other.semaphore(permits, 3, lock_options().set("permits", "2")), "/leases/");
-    const auto kazoo = lock_options().set("naming", "kazoo"), writelock = lock_options().set("naming", "writelock");
+    held_once(client.semaphore(permits, 3, options().set("permits", "2")), other.semaphore(permits, 3, options().set("permits", "2")), "/leases/");
+    const auto kazoo = options().set("naming", "kazoo"), writelock = options().set("naming", "writelock");
     const std::string of_kazoo = fresh_path(), of_writelock = fresh_path();
     held_once(client.read_lock(of_kazoo, kazoo), other.write_lock(of_kazoo, kazoo), "__rlock__");
     held_once(client.mutex(of_writelock, writelock), other.mutex(of_writelock, writelock), "/x-");
@@ -34,36 +34,36 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
 TEST(a_pattern_names_the_nodes_of_a_home_made_lock) {
     const auto client = new_cpp_client();
     const std::string above = fresh_path(), path = above + "/report";
-    const auto pattern = lock_options().set("naming", "{name}_lock_{sequence}");
+    const auto pattern = options().set("naming", "{name}_lock_{sequence}");
     const auto hold = client.mutex(path, pattern).acquire();
     CHECK(hold.node().find(above + "/report_lock_0") == 0);
     CHECK(client.mutex(path, pattern).contenders()[0].naming == "{name}_lock_{sequence}");
     auto copy = pattern;
     CHECK(client.mutex(path, copy.set("naming", "kazoo")).acquire().node().find("__lock__") != std::string::npos);
-    THROWS(client.mutex(path, lock_options().set("naming", "report")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, options().set("naming", "report")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
 TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path(), kept = fresh_path(), limit = path + "-limit", permits = fresh_path();
-    const lock_options kazoo = lock_options().set("naming", "kazoo");
+    const options kazoo = options().set("naming", "kazoo");
     {
-        lock_options copy = kazoo;
+        options copy = kazoo;
         const auto lock = client.mutex(path, copy.set("reentrant", "yes")), same = client.mutex(path, copy);
         auto hold = lock.acquire();
         CHECK(hold.node().find("__lock__") != std::string::npos && same.acquire().token() == hold.token());
         soon(in_background([&] { THROWS(hold.release(), misuse_error, ZKLOCK_NOT_OWNER); }));
         THROWS(other.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_FOREIGN_CONTENDER);
-        CHECK(!other.mutex(path, lock_options().set("foreign", "ignore-unknown")).try_acquire());
+        CHECK(!other.mutex(path, options().set("foreign", "ignore-unknown")).try_acquire());
         hold.release();
     }
     THROWS(client.semaphore(path, 2, kazoo), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.mutex(path, lock_options().set("permits", "2")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.semaphore(path, 2, lock_options().set("limit-at", std::string("/a\0b", 4))), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.election(path, lock_options().set("linger", 1s)), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.mutex(path, lock_options().set("max-local-handoffs", "-1")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, options().set("permits", "2")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.semaphore(path, 2, options().set("limit-at", std::string("/a\0b", 4))), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.election(path, options().set("linger", 1s)), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, options().set("max-local-handoffs", "-1")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 
-    const auto lingering = client.mutex(kept, lock_options().set("linger", 1h).set("max-local-handoffs", "1"));
+    const auto lingering = client.mutex(kept, options().set("linger", 1h).set("max-local-handoffs", "1"));
     const auto token = lingering.acquire().token();
     auto hold = lingering.acquire();
     CHECK(hold.token() == token && !hold.is_wanted() && !hold.wait_wanted_for(0s));
@@ -72,7 +72,7 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     hold.release();
     CHECK(soon(waiting).token() > token);
 
-    const auto semaphore = client.semaphore(permits, 1, lock_options().set("limit-at", limit));
+    const auto semaphore = client.semaphore(permits, 1, options().set("limit-at", limit));
     const auto first = semaphore.acquire();
     CHECK(!semaphore.try_acquire());
     auto acquiring = semaphore.start(SOON);
@@ -86,7 +86,7 @@ TEST(sets_and_choices_are_made_of_locks_that_are_named_or_listed) {
     std::vector<zklock::lock> locks;
     for (int at = 0; at < 3; at++) locks.push_back(client.mutex(fresh_path()));
     {
-        const auto both = client.all({locks[0], locks[1]}, lock_options().set("reentrant", "yes")), all = client.all({locks.begin(), locks.end()});
+        const auto both = client.all({locks[0], locks[1]}, options().set("reentrant", "yes")), all = client.all({locks.begin(), locks.end()});
         auto outer = both.acquire(), inner = both.acquire();
         CHECK(outer.token() == inner.token() && !is_free(other, locks[0].path()) && is_free(other, locks[2].path()));
         inner.release();
@@ -224,7 +224,7 @@ TEST(a_job_runs_once_in_its_period_and_again_after_a_failure) {
     CHECK(last->began.time_since_epoch() > 0s && *last->ended >= last->began && last->next.time_since_epoch() == period);
     CHECK(!last->identity.empty() && last->failure.empty());
     /* A run keeps its hold when it is moved. */
-    const zklock::job next(client, fresh_path(), period, 1h, zklock::after_failure::next);
+    const zklock::job next(client, fresh_path(), period, options().set("offset", 1h).set("after-failure", "next"));
     zklock::run moved = std::move(*next.begin());
     CHECK(moved.hold().valid_for() > 0ms);
     moved.done();

@@ -18,7 +18,8 @@ constexpr bool moves = !std::is_copy_constructible_v<Type> && !std::is_copy_assi
                        std::is_nothrow_move_constructible_v<Type> && std::is_nothrow_move_assignable_v<Type> &&
                        std::is_nothrow_destructible_v<Type>;
 
-static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold> && moves<zklock::options>);
+static_assert(moves<zklock::client> && moves<zklock::lock> && moves<zklock::hold>);
+static_assert(std::is_copy_constructible_v<zklock::options>);
 static_assert(moves<zklock::async_call<zklock::hold>> && moves<zklock::async_call<void>> && moves<zklock::observer>);
 static_assert(moves<zklock::barrier> && moves<zklock::double_barrier> && moves<zklock::member>);
 static_assert(moves<zklock::job> && moves<zklock::run>);
@@ -40,10 +41,9 @@ TEST(every_error_is_of_one_base_and_has_its_status) {
     /* If the path were cut off at the NUL, it would be another lock. */
     THROWS(client.mutex(path + std::string("\0/x", 3)), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     for (auto with : {+[] { zklock::client("zk1", zklock::options().set("ca", "/no such file")); },
-                      +[] { zklock::options().set("session-timeout", -1s); },
-                      +[] { zklock::options().set("sessiontimeout", 1s); },
-                      +[] { zklock::options().set("server-version", "3.3"); },
-                      +[] { zklock::options().set("identity", std::string("a\0b", 3)); }}) {
+                      +[] { zklock::client("zk1", zklock::options().set("sessiontimeout", 1s)); },
+                      +[] { zklock::client("zk1", zklock::options().set("linger", 1s)); },
+                      +[] { zklock::client("zk1", zklock::options().set("identity", std::string("a\0b", 3))); }}) {
         THROWS(with(), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     }
     auto waiting = in_background([&] { THROWS(lock.acquire(), zklock::closed_error, ZKLOCK_CLOSED); });
@@ -67,7 +67,7 @@ TEST(options_reach_the_client) {
     CHECK(!setenv("ZKLOCK_HOSTS", servers(), 1));
     const zklock::client client = zklock::client::from_env(options), other = new_cpp_client(),
         heartless(servers(), zklock::options().set("session-timeout", SESSION).set("heartbeat", "no"));
-    CHECK(client.stats().session_timeout == SESSION / 2);
+    CHECK(client.stats().session_timeout == SESSION_MS / 2);
     const auto hold = client.mutex(path).acquire_for(SOON);
     EVENTUALLY(ground("exists %s", ("/cpp-root" + hold.node()).c_str()) == std::string("true"));
     THROWS(other.mutex("/cpp-root" + path).acquire_for(SOON), zklock::error, ZKLOCK_REFUSED);
@@ -89,7 +89,7 @@ TEST(a_hold_says_how_it_stands) {
     becomes_valid(hold.get());
     CHECK(hold.valid_for() <= SESSION && hold.lost_reason() == zklock::reason::none);
     CHECK(hold.confirm() > 0ms && hold.confirm() <= SESSION);
-    CHECK(!hold.wait_lost_for(0s) && !hold.wait_lost_for(1ms) && !readable(hold.fd(), 0));
+    CHECK(!hold.wait_lost_for(0s) && !hold.wait_lost_for(1ms));
     becomes_valid(hold.get());
     hold.ensure(0s);
     THROWS(hold.ensure(SESSION), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
@@ -134,7 +134,7 @@ TEST(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go) {
     THROWS(acquiring.try_finish(), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(lock.contenders(), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.next_event(), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(zklock::mutex(client, "/x"), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::lockable(client, "/x", [] {}), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     /* NOLINTEND(bugprone-use-after-move) */
     second_hold = std::move(hold);
     CHECK(second_hold.token() == token);
@@ -160,7 +160,7 @@ TEST(a_loss_is_told_in_every_way) {
     zklock::hold moved = std::move(hold);
     auto waiting = in_background([&] { return moved.wait_lost_for(std::chrono::hours::max()); });
     delete_node(moved.node());
-    CHECK(soon(waiting) == zklock::reason::node_deleted && readable(moved.fd(), SOON_MS));
+    CHECK(soon(waiting) == zklock::reason::node_deleted);
     CHECK(soon(first.get_future()) == zklock::reason::node_deleted);
     soon(second.get_future());
     soon(third.get_future());
@@ -168,8 +168,8 @@ TEST(a_loss_is_told_in_every_way) {
     CHECK(moved.valid_for() == 0ms);
     EVENTUALLY(client.stats().losses == 1);
     const zklock::stats stats = client.stats();
-    CHECK(stats.losses_by(zklock::reason::node_deleted) == 1 && stats.losses_by(zklock::reason::lease_lapsed) == 0);
-    CHECK(stats.grants == 1 && stats.acquires.granted == 1 && stats.reconnects == 0);
+    CHECK(stats.losses_by[ZKLOCK_REASON_NODE_DELETED] == 1 && stats.losses_by[ZKLOCK_REASON_LEASE_LAPSED] == 0);
+    CHECK(stats.grants == 1 && stats.acquires_granted == 1 && stats.reconnects == 0);
     const zklock::histogram waits = client.histogram(zklock::measure::acquire_wait);
     CHECK(waits.count() == 1 && waits.sum > 0 && waits.buckets.size() == ZKLOCK_BUCKETS);
     CHECK(client.histogram(zklock::measure::queue_length).buckets.size() == 13);
@@ -183,16 +183,16 @@ TEST(a_loss_is_told_in_every_way) {
 
 TEST(a_named_lock_and_several_clients_have_figures_of_their_own) {
     const auto client = new_cpp_client(), other = new_cpp_client();
-    const auto lock = client.mutex(fresh_path(), zklock::lock_options().set("metrics-name", "report"));
+    const auto lock = client.mutex(fresh_path(), zklock::options().set("metrics-name", "report"));
     {
         const auto hold = lock.acquire();
         const zklock::lock_stats held = client.lock_stats("report");
-        CHECK(held.held == 1 && held.waiting == 0 && held.acquires.granted == 1);
-        CHECK(held.losses_by(zklock::reason::node_deleted) == 0);
+        CHECK(held.held == 1 && held.waiting == 0 && held.acquires_granted == 1);
+        CHECK(held.losses_by[ZKLOCK_REASON_NODE_DELETED] == 0);
     }
-    CHECK(client.lock_stats("report").held == 0 && client.lock_stats("report").oldest_hold == 0ms);
-    CHECK(other.lock_stats("report").acquires.granted == 0);
-    THROWS(client.mutex(fresh_path(), zklock::lock_options().set("metrics-name", "")), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    CHECK(client.lock_stats("report").held == 0 && client.lock_stats("report").oldest_hold == 0);
+    CHECK(other.lock_stats("report").acquires_granted == 0);
+    THROWS(client.mutex(fresh_path(), zklock::options().set("metrics-name", "")), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     const std::string page = zklock::prometheus({{"orders", &client}, {"billing", &other}});
     CHECK(page.find("\nzklock_grants_total{client=\"orders\"} 1\n") != std::string::npos);
     CHECK(page.find("\nzklock_grants_total{client=\"billing\"} 0\n") != std::string::npos);

@@ -1,5 +1,6 @@
-/* zklock's mutexes and semaphore in place of those of the standard library, and under its locks. */
+/* zklock's lockables in place of the mutexes of the standard library, and under its locks. */
 
+#include <atomic>
 #include <limits>
 #include <mutex>
 #include <shared_mutex>
@@ -55,13 +56,13 @@ struct counting_clock {
 };
 
 static_assert(is_timed_lockable<std::timed_mutex>::value && !is_timed_lockable<std::mutex>::value);
-static_assert(is_timed_lockable<zklock::mutex>::value && is_timed_lockable<zklock::recursive_mutex>::value);
+static_assert(is_timed_lockable<zklock::lockable>::value && is_timed_lockable<zklock::recursive_lockable>::value);
 static_assert(is_shared_timed_lockable<std::shared_timed_mutex>::value && !is_shared_timed_lockable<std::shared_mutex>::value);
-static_assert(is_shared_timed_lockable<zklock::shared_mutex>::value && !is_shared_timed_lockable<zklock::mutex>::value);
-static_assert(stays<zklock::mutex> && stays<zklock::recursive_mutex> && stays<zklock::shared_mutex> && stays<zklock::semaphore>);
+static_assert(is_shared_timed_lockable<zklock::shared_lockable>::value && !is_shared_timed_lockable<zklock::lockable>::value);
+static_assert(stays<zklock::lockable> && stays<zklock::recursive_lockable> && stays<zklock::shared_lockable>);
 static_assert(stays<zklock::scoped_lock> && !std::is_default_constructible_v<zklock::scoped_lock>);
-static_assert(noexcept(std::declval<zklock::mutex &>().unlock()) && noexcept(std::declval<zklock::shared_mutex &>().unlock()) &&
-              noexcept(std::declval<zklock::shared_mutex &>().unlock_shared()));
+static_assert(noexcept(std::declval<zklock::lockable &>().unlock()) && noexcept(std::declval<zklock::shared_lockable &>().unlock()) &&
+              noexcept(std::declval<zklock::shared_lockable &>().unlock_shared()));
 
 constexpr std::int64_t rounded(zklock::detail::span wait) { return zklock::detail::ms(wait); }
 
@@ -73,6 +74,8 @@ static_assert(rounded(std::chrono::milliseconds::max() / 2) == std::numeric_limi
 static_assert(rounded(std::chrono::hours::max()) == ZKLOCK_FOREVER && rounded(std::chrono::nanoseconds::max()) > 0);
 static_assert(rounded(zklock::detail::span(std::numeric_limits<long double>::infinity())) == ZKLOCK_FOREVER);
 static_assert(rounded(zklock::detail::span(std::numeric_limits<long double>::quiet_NaN())) == 0);
+
+void never(zklock::reason) { failed(__FILE__, __LINE__, "it was lost"); }
 
 /* Whether the lock is free, and releases it at once. */
 bool is_had(const zklock::lock &lock) {
@@ -96,7 +99,7 @@ struct scene {
 
 TEST(every_lock_of_the_standard_library_holds_and_releases) {
     const scene at;
-    zklock::mutex mutex(at.client, at.path), second(at.client, fresh_path());
+    zklock::lockable mutex(at.client, at.path, never), second(at.client, fresh_path(), never);
     CHECK(mutex.path() == at.path);
     {
         std::lock_guard guard(mutex);
@@ -125,7 +128,7 @@ TEST(every_lock_of_the_standard_library_holds_and_releases) {
 
 TEST(every_shared_lock_takes_its_side) {
     const scene at;
-    zklock::shared_mutex mutex(at.client, at.path), second(at.client, fresh_path());
+    zklock::shared_lockable mutex(at.client, at.path, never), second(at.client, fresh_path(), never);
     CHECK(mutex.path() == at.path);
     {
         std::shared_lock reading(mutex, std::defer_lock);
@@ -166,7 +169,7 @@ static void waits_in_vain(For wait_for, Until wait_until) {
 TEST(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before) {
     const scene at;
     const zklock::hold held = at.other.write_lock(at.path).acquire_for(SOON);
-    zklock::shared_mutex mutex(at.client, at.path);
+    zklock::shared_lockable mutex(at.client, at.path, never);
     CHECK(!mutex.try_lock() && !mutex.try_lock_shared());
     waits_in_vain([&](auto time) { return mutex.try_lock_for(time); }, [&](auto time) { return mutex.try_lock_until(time); });
     waits_in_vain([&](auto time) { return mutex.try_lock_shared_for(time); }, [&](auto time) { return mutex.try_lock_shared_until(time); });
@@ -175,19 +178,14 @@ TEST(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before) {
     /* It waits in the queue, and does not poll. */
     CHECK(!mutex.try_lock_until(counting_clock::now() + 100500us));
     CHECK(counting_clock::reads <= 5);
-    const scene other;
-    const zklock::hold permits = other.other.semaphore(other.path, 1).acquire_for(SOON);
-    zklock::semaphore semaphore(other.client, other.path, 1);
-    CHECK(!semaphore.try_acquire());
-    waits_in_vain([&](auto time) { return semaphore.try_acquire_for(time); }, [&](auto time) { return semaphore.try_acquire_until(time); });
 }
 
 TEST(a_wait_for_ever_ends_with_the_grant) {
     const scene at;
-    zklock::mutex mutex(at.client, at.path);
-    const auto waits = {+[](zklock::mutex &it) { return it.try_lock_until(steady::time_point::max()); },
-                        +[](zklock::mutex &it) { return it.try_lock_until(wall::time_point::max()); },
-                        +[](zklock::mutex &it) { return it.lock(), true; }};
+    zklock::lockable mutex(at.client, at.path, never);
+    const auto waits = {+[](zklock::lockable &it) { return it.try_lock_until(steady::time_point::max()); },
+                        +[](zklock::lockable &it) { return it.try_lock_until(wall::time_point::max()); },
+                        +[](zklock::lockable &it) { return it.lock(), true; }};
     for (const auto wait : waits) {
         zklock::hold held = at.other.mutex(at.path).acquire_for(SOON);
         auto locked = in_background([&] { return wait(mutex); });
@@ -199,9 +197,9 @@ TEST(a_wait_for_ever_ends_with_the_grant) {
     }
 }
 
-TEST(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread) {
+TEST(a_recursive_lockable_is_released_with_the_last_unlock_of_its_thread) {
     const scene at;
-    zklock::recursive_mutex mutex(at.client, at.path);
+    zklock::recursive_lockable mutex(at.client, at.path, never);
     {
         std::lock_guard outer(mutex);
         const auto token = mutex.current()->token();
@@ -222,7 +220,7 @@ TEST(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread) {
 
 TEST(a_lock_may_be_handed_to_another_thread) {
     const scene at;
-    zklock::mutex mutex(at.client, at.path);
+    zklock::lockable mutex(at.client, at.path, never);
     std::unique_lock guard(mutex);
     const auto token = mutex.current()->token();
     soon(in_background([&, guard = std::move(guard)]() mutable {
@@ -239,7 +237,7 @@ TEST(a_lock_may_be_handed_to_another_thread) {
 TEST(each_thread_unlocks_its_own_side) {
     const scene at;
     /* It is not reentrant, whatever the options say: any thread may call unlock(). */
-    zklock::shared_mutex mutex(at.client, at.path, zklock::lock_options().set("reentrant", "yes"));
+    zklock::shared_lockable mutex(at.client, at.path, never, zklock::options().set("reentrant", "yes"));
     mutex.lock();
     CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
     mutex.unlock();
@@ -271,9 +269,51 @@ TEST(each_thread_unlocks_its_own_side) {
     CHECK(at.can_write());
 }
 
+TEST(each_loss_is_told_once_and_at_the_latest_when_it_is_unlocked) {
+    const scene at;
+    std::atomic<int> told = 0;
+    const auto tells = [&](zklock::reason why) { told += why == zklock::reason::node_deleted ? 1 : 100; };
+    zklock::lockable mutex(at.client, at.path, tells), second(at.client, fresh_path(), [&] { told += 10; });
+    zklock::shared_lockable table(at.client, fresh_path(), tells);
+    const auto loses = [&](const zklock::hold &hold) {
+        delete_node(hold.node());
+        CHECK(hold.wait_lost_for(SOON));
+    };
+    std::promise<void> begun, finish;
+    zklock::hold busy = at.client.mutex(fresh_path()).acquire();
+    busy.on_lost([&] {
+        begun.set_value();
+        soon(finish.get_future());
+    });
+    /* By itself, and by unlock() while another callback runs. */
+    for (int round = 1; round <= 2; round++) {
+        mutex.lock();
+        loses(*mutex.current());
+        if (round == 1) EVENTUALLY(told == 1);
+        mutex.unlock();
+        CHECK(told == round);
+        if (round == 1) delete_node(busy.node()), soon(begun.get_future());
+    }
+    finish.set_value();
+    {
+        const std::shared_lock reading(table);
+        loses(*table.current_shared());
+    }
+    CHECK(told == 3);
+    {
+        const zklock::scoped_lock both(mutex, second);
+        loses(*both.current());
+    }
+    CHECK(told == 14);
+    mutex.lock();
+    mutex.unlock();
+    CHECK(told == 14);
+}
+
 TEST(after_a_loss_nobody_unlocks_what_another_has_locked_since) {
     const scene at;
-    zklock::mutex mutex(at.client, at.path);
+    std::atomic<int> told = 0;
+    zklock::lockable mutex(at.client, at.path, [&] { told++; });
     std::promise<void> locked_anew, look;
     std::unique_lock guard(mutex);
     const auto lost = mutex.current();
@@ -292,7 +332,7 @@ TEST(after_a_loss_nobody_unlocks_what_another_has_locked_since) {
     CHECK(mutex.current() == lost);
     THROWS(lost->release(), zklock::lost_error, ZKLOCK_LOST);
     guard.unlock();
-    CHECK(lost->state() == zklock::state::lost);
+    CHECK(lost->state() == zklock::state::lost && told == 1);
     look.set_value();
     soon(second);
     CHECK(!at.is_held());
@@ -300,7 +340,7 @@ TEST(after_a_loss_nobody_unlocks_what_another_has_locked_since) {
 
 TEST(what_cannot_be_had_throws_and_leaves_a_lock_unlocked) {
     scene at;
-    zklock::mutex mutex(at.client, at.path), of_another(at.other, fresh_path());
+    zklock::lockable mutex(at.client, at.path, never), of_another(at.other, fresh_path(), never);
     THROWS(zklock::scoped_lock(mutex, of_another), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     CHECK(!at.is_held());
@@ -310,13 +350,13 @@ TEST(what_cannot_be_had_throws_and_leaves_a_lock_unlocked) {
     THROWS(guard.try_lock(), zklock::closed_error, ZKLOCK_CLOSED);
     THROWS(zklock::scoped_lock(mutex), zklock::closed_error, ZKLOCK_CLOSED);
     CHECK(!guard);
-    THROWS(zklock::mutex(at.client, "no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(zklock::semaphore(at.client, at.path, 0), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::lockable(at.client, "no-slash", never), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::lockable(at.client, at.path, nullptr), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
 TEST(unlocking_in_a_callback_does_not_wait_and_does_not_end_the_program) {
     const scene at;
-    zklock::mutex mutex(at.client, at.path);
+    zklock::lockable mutex(at.client, at.path, never);
     zklock::hold hold = at.client.mutex(fresh_path()).acquire_for(SOON);
     std::promise<void> told;
     mutex.lock();
@@ -329,35 +369,10 @@ TEST(unlocking_in_a_callback_does_not_wait_and_does_not_end_the_program) {
     EVENTUALLY(!at.is_held());
 }
 
-TEST(a_semaphore_lets_in_as_many_as_it_has_permits) {
+TEST(each_of_a_scoped_lock_counts_as_locked_until_the_end_of_the_scope) {
     const scene at;
-    zklock::semaphore semaphore(at.client, at.path, 2), others(at.other, at.path, 2);
-    CHECK(semaphore.path() == at.path);
-    THROWS(semaphore.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
-    semaphore.acquire();
-    CHECK(semaphore.try_acquire() && semaphore.current()->confirm() > 0ms);
-    CHECK(!semaphore.try_acquire() && !others.try_acquire());
-    auto waiting = in_background([&] { others.acquire(); });
-    semaphore.release();
-    soon(waiting);
-    CHECK(!others.try_acquire());
-    /* Any thread may release a permit. */
-    soon(in_background([&] { semaphore.release(); }));
-    CHECK(others.try_acquire());
-    others.release(2);
-    CHECK(semaphore.try_acquire() && semaphore.try_acquire());
-    semaphore.release(5);
-    zklock::semaphore both(at.client, at.path, 2, zklock::lock_options().set("permits", "2"));
-    CHECK(both.try_acquire() && !others.try_acquire());
-    both.release();
-    CHECK(others.try_acquire());
-    others.release();
-}
-
-TEST(each_mutex_of_a_scoped_lock_counts_as_locked_until_the_end_of_the_scope) {
-    const scene at;
-    zklock::mutex mutex(at.client, at.path), same(at.client, at.path), second(at.client, fresh_path());
-    zklock::shared_mutex third(at.client, fresh_path());
+    zklock::lockable mutex(at.client, at.path, never), same(at.client, at.path, never), second(at.client, fresh_path(), never);
+    zklock::shared_lockable third(at.client, fresh_path(), never);
     std::shared_ptr<zklock::hold> kept;
     try {
         zklock::scoped_lock all(third, second, mutex, same);
