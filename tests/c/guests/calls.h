@@ -10,7 +10,6 @@
 typedef struct {
     const char *hosts, *path;
     zklock_options *options;
-    zklock_lock_options *lock_options;
     zklock_client *client;
     zklock_lock *lock, *unused;
     zklock_observer *observer;
@@ -129,7 +128,6 @@ static inline handles new_handles(const char *hosts, const char *path) {
     handles made = {.hosts = hosts, .path = path};
     OK(zklock_options_new(&made.options));
     made.client = connect_to(hosts);
-    OK(zklock_lock_options_new(&made.lock_options));
     made.lock = new_mutex(made.client, path, 0);
     made.unused = new_mutex(made.client, below(&made, "-unused"), 0);
     OK(zklock_observe(made.lock, &made.observer));
@@ -164,7 +162,6 @@ static inline void free_handles(handles *of) {
     zklock_barrier_free(of->barrier);
     zklock_lock_free(of->lock);
     zklock_lock_free(of->unused);
-    zklock_lock_options_free(of->lock_options);
     zklock_client_free(of->client);
     zklock_options_free(of->options);
     *of = (handles){0};

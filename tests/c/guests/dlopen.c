@@ -14,7 +14,7 @@
 #define FUNCTIONS(each)                                                                                            \
     each(zklock_client_new) each(zklock_client_close) each(zklock_client_free) each(zklock_mutex_new)               \
     each(zklock_lock_free) each(zklock_acquire) each(zklock_release) each(zklock_hold_free) each(zklock_hold_state) \
-    each(zklock_hold_fd) each(zklock_hold_on_lost) each(zklock_hold_node) each(zklock_last_error)                   \
+    each(zklock_hold_wait_lost) each(zklock_hold_on_lost) each(zklock_hold_node) each(zklock_last_error)                   \
     each(zklock_status_name) each(zklock_version) each(zklock_hold_confirm) each(zklock_set_log)
 
 typedef struct {
@@ -92,18 +92,18 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     zklock_lock *lock;
     zklock_hold *hold, *again;
     const char *node;
-    int descriptor, reason = 0;
+    int reason = 0;
+    zklock_reason why;
     OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
     OK(first.zklock_client_new(servers(), NULL, &client));
     OK(first.zklock_mutex_new(client, path, NULL, &lock));
     OK(first.zklock_acquire(lock, SOON_MS, &hold));
-    OK(first.zklock_hold_fd(hold, &descriptor));
     node = first.zklock_hold_node(hold);
     OK(first.zklock_hold_on_lost(hold, note_loss, &reason));
     CHECK(!dlclose(first.handle));
     CHECK(is_loaded());
     /* Its threads go on: the session outlives its timeout, and the loss is reported. */
-    CHECK(!readable(descriptor, SESSION_MS * 5 / 4));
+    IS(first.zklock_hold_wait_lost(hold, SESSION_MS * 5 / 4, &why), ZKLOCK_TIMEOUT);
     CHECK(contenders_at(path) == 1);
 
     library second = open_library();
@@ -114,7 +114,6 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     CHECK(strstr(second.zklock_last_error(), "zklock_acquire"));
     CHECK(!dlclose(second.handle));
     ground("delete %s", node);
-    CHECK(readable(descriptor, SOON_MS));
     EVENTUALLY(__atomic_load_n(&reason, __ATOMIC_ACQUIRE) == ZKLOCK_REASON_NODE_DELETED);
 
     library third = open_library();

@@ -18,7 +18,7 @@ extern char **environ;
 
 /* Whether a call uses none of the parent's objects, or only plain values. */
 static int is_for_children(const call *made) {
-    return !strncmp(made->name, "zklock_options_", 15) || !strncmp(made->name, "zklock_lock_options_", 20) ||
+    return !strncmp(made->name, "zklock_options_", 15) ||
            !strncmp(made->name, "zklock_client_new", 17) || !strcmp(made->name, "zklock_set_log") ||
            !strcmp(made->name, "zklock_fence_sql");
 }
@@ -55,10 +55,8 @@ static void check_free(handles *on) {
 /* Handles of all kinds, with a hold that is watched and a call that waits for it. */
 static handles all_handles(const char *hosts, const char *path) {
     handles on = new_handles(hosts, path);
-    int descriptor;
     on.hold = acquire(on.lock, SOON_MS);
     OK(zklock_acquire_start(on.lock, ZKLOCK_FOREVER, &on.waiting));
-    OK(zklock_hold_fd(on.hold, &descriptor));
     OK(zklock_hold_on_lost(on.hold, ignore_loss, NULL));
     return on;
 }

@@ -38,7 +38,7 @@ static void use(int round) {
     zklock_hold *hold = acquire(lock, SOON_MS);
     zklock_call *waiting[4];
     int descriptor, is_told = 0;
-    CHECK(!zklock_hold_fd(hold, &descriptor) && !zklock_hold_fd(hold, &descriptor));
+    CHECK(!zklock_client_fd(client, &descriptor) && !zklock_client_fd(client, &descriptor));
     OK(zklock_hold_on_lost(hold, note_loss, &is_told));
     for (size_t at = 0; at < COUNT(waiting); at++) {
         OK(zklock_acquire_start(lock, at ? ZKLOCK_FOREVER : 1, &waiting[at]));
@@ -108,7 +108,7 @@ TEST(descriptors_are_not_inherited) {
     int descriptor;
     on.hold = acquire(on.lock, SOON_MS);
     OK(zklock_acquire_start(on.lock, ZKLOCK_FOREVER, &on.waiting));
-    OK(zklock_hold_fd(on.hold, &descriptor));
+    OK(zklock_client_fd(on.client, &descriptor));
     for (descriptor = 3; descriptor < 256; descriptor++) {
         int flags = fcntl(descriptor, F_GETFD);
         if (!was_open[descriptor] && flags >= 0 && !(flags & FD_CLOEXEC)) {
@@ -129,18 +129,16 @@ static void loses_sessions(void) {
     zklock_client *client = connect_to(hosts);
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
-    int descriptor;
-    OK(zklock_hold_fd(hold, &descriptor));
+    zklock_reason why;
     ground("reset %d", proxy);
     EVENTUALLY(zklock_hold_confirm(hold, NULL) == ZKLOCK_OK);
     expire_session(proxy);
-    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_hold_wait_lost(hold, SOON_MS, &why));
     IS(zklock_release(hold), ZKLOCK_LOST);
     zklock_hold_free(hold);
     hold = acquire(lock, SOON_MS);
     ground("freeze %d both", proxy);
-    OK(zklock_hold_fd(hold, &descriptor));
-    CHECK(readable(descriptor, SESSION_MS + SOON_MS));
+    OK(zklock_hold_wait_lost(hold, SESSION_MS + SOON_MS, &why));
     zklock_hold_free(hold);
     CHECK(zklock_acquire(lock, 50, &hold) != ZKLOCK_OK);
     ground("thaw %d", proxy);

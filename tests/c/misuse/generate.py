@@ -97,7 +97,6 @@ TEXTS = {
 GOOD_TEXTS = {
     ("zklock_client_guard", "command"): "zklock",
     ("zklock_options_set", "option"): "identity",
-    ("zklock_lock_options_set", "option"): "metrics-name",
 }
 
 WILD = [
@@ -153,7 +152,7 @@ class Matrix:
                 return "enum", "zklock_status"
             if base == "uint32_t" and parameter.name in ("limit", "members"):
                 return "number", None
-            if base == "int64_t" and parameter.name in ("timeout", "milliseconds", "needs", "offset"):
+            if base == "int64_t" and parameter.name in ("timeout", "milliseconds", "needs"):
                 return parameter.name, None
             if base == "int64_t" and parameter.name == "every":
                 return "milliseconds", None
@@ -180,7 +179,7 @@ class Matrix:
         if what == "enum":
             return "NUMBER", next(iter(self.header.enums[detail].values()))
         simple = {
-            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000), "needs": ("NUMBER", 0), "offset": ("NUMBER", 0),
+            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000), "needs": ("NUMBER", 0),
             "locks": ("LOCKS", "GOOD_LOCKS"), "clients": ("CLIENTS", "LIVE"), "names": ("NAMES", 0),
             "room": ("ROOM", 0), "size": ("NUMBER", 64),
         }
@@ -301,11 +300,6 @@ class Matrix:
     def of_needs(self, _function, _parameter, _):
         yield "0", ("NUMBER", "0"), "ZKLOCK_OK"
         yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in (LEAST, "-1", MOST))
-
-    def of_offset(self, _function, _parameter, _):
-        # The period is that of the good arguments, a second.
-        yield from ((number, ("NUMBER", number), "ZKLOCK_OK") for number in ("0", "999"))
-        yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in (LEAST, "-1", "1000", MOST))
 
     def of_number(self, _function, parameter, _):
         least, most = (int(number) for number in span(parameter))

@@ -13,7 +13,6 @@
 typedef enum kind {
     OPTIONS,
     CLIENT,
-    LOCK_OPTIONS,
     LOCK,
     HOLD,
     OBSERVER,

@@ -202,7 +202,7 @@ static int64_t wanted_in_child(const run *run) {
     int64_t wanted = run->cell->wanted;
     const char *name = function->name;
     int is_misuse = wanted == ZKLOCK_INVALID_ARGUMENT || wanted == ZKLOCK_INVALID_HANDLE;
-    int is_for_children = !strncmp(name, "zklock_options_", 15) || !strncmp(name, "zklock_lock_options_", 20) ||
+    int is_for_children = !strncmp(name, "zklock_options_", 15) ||
                           !strncmp(name, "zklock_client_new", 17) || !strcmp(name, "zklock_set_log") ||
                           !strcmp(name, "zklock_fence_sql");
     if (!function->says_status) return wanted;

@@ -88,7 +88,7 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     zklock_client *client = new_client(), *freed = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0), *none = NULL;
     zklock_hold *hold = acquire(lock, SOON_MS), *no_hold = NULL;
-    zklock_lock_options *options;
+    zklock_options *options;
     zklock_bucket bucket;
     size_t length;
     double sum;
@@ -107,10 +107,10 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     INVALID(zklock_contenders(lock, NULL, NULL), "the visitor is NULL");
     INVALID(zklock_contenders(NULL, never, NULL), "the zklock_lock is NULL");
     INVALID(zklock_client_histogram(client, 99, &bucket, 1, &length, &sum), "number 99");
-    OK(zklock_lock_options_new(&options));
-    INVALID(zklock_lock_options_set(options, "lingers", "10s"), "did you mean linger?");
-    INVALID(zklock_lock_options_set(options, "naming", "{name}_lock_"), "has no {sequence}");
-    zklock_lock_options_free(options);
+    OK(zklock_options_new(&options));
+    INVALID(zklock_options_set(options, "lingers", "10s"), "did you mean linger?");
+    INVALID(zklock_options_set(options, "naming", "{name}_lock_"), "has no {sequence}");
+    zklock_options_free(options);
     /* The remaining time of a deadline may be negative, and must not become a wait for ever. */
     INVALID(zklock_acquire(lock, -2, &no_hold), "-1 (ZKLOCK_FOREVER) waits for ever, 0 tries once");
     SAYS("make it at least 0");

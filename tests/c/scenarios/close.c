@@ -201,18 +201,16 @@ TEST(what_races_with_a_free_is_done_or_told_of_the_release_or_of_the_handle) {
 
 /* A program that ends its process when nothing is owed relies on this. */
 TEST(what_is_owed_is_counted_from_the_moment_that_a_hold_or_call_is_freed_or_cancelled) {
-    enum { HOLD_FREED, HOLD_WITH_DESCRIPTOR_FREED, CALL_CANCELLED, CALL_FREED, WAYS };
+    enum { HOLD_FREED, CALL_CANCELLED, CALL_FREED, WAYS };
     rivals all = new_rivals();
     for (int round = 0; round < 10 * WAYS; round++) {
-        int way = round % WAYS, gate, descriptor;
+        int way = round % WAYS, gate;
         zklock_hold *held = NULL, *none;
         zklock_call *call = NULL;
         if (way >= CALL_CANCELLED) held = acquire(all.others, SOON_MS);
         gate = new_hook("hold-request", all.proxy, "delete", 1, all.path);
         if (way < CALL_CANCELLED) {
-            zklock_hold *hold = acquire(all.lock, SOON_MS);
-            if (way == HOLD_WITH_DESCRIPTOR_FREED) OK(zklock_hold_fd(hold, &descriptor));
-            zklock_hold_free(hold);
+            zklock_hold_free(acquire(all.lock, SOON_MS));
         } else {
             OK(zklock_acquire_start(all.lock, ZKLOCK_FOREVER, &call));
             wait_for_contenders(all.path, 2);

@@ -10,20 +10,37 @@ static zklock_observer *observes(zklock_lock *lock) {
     return observer;
 }
 
-/* Checks the next report: the leader with this hold, or nobody. */
-static void tells(zklock_observer *observer, const zklock_hold *lead, int64_t timeout) {
-    const zklock_contender *leader;
-    OK(zklock_observer_next(observer, timeout, &leader));
-    CHECK(!leader == !lead);
-    if (!lead) return;
-    CHECK(!strcmp(leader->node, node_of(lead)) && leader->token == token_of(lead) && leader->holds == 1);
+/* How often an observer has shown a leader, who must have this hold. */
+typedef struct {
+    int count;
+    const zklock_hold *lead;
+} seen;
+
+static void see(const zklock_contender *leader, void *context) {
+    seen *seen = context;
+    seen->count++;
+    if (!seen->lead) return;
+    CHECK(!strcmp(leader->node, node_of(seen->lead)) && leader->token == token_of(seen->lead) && leader->holds == 1);
     CHECK(leader->role == ZKLOCK_ROLE_EXCLUSIVE && !strcmp(leader->naming, "curator") && strchr(leader->identity, '/'));
 }
 
+static zklock_status next_of(zklock_observer *observer, int64_t timeout) {
+    seen nobody = {0};
+    zklock_status status = zklock_observer_next(observer, timeout, see, &nobody);
+    CHECK(!nobody.count);
+    return status;
+}
+
+/* Checks the next report: the leader with this hold, or nobody. */
+static void tells(zklock_observer *observer, const zklock_hold *lead, int64_t timeout) {
+    seen seen = {.lead = lead};
+    OK(zklock_observer_next(observer, timeout, see, &seen));
+    CHECK(seen.count == (lead != NULL));
+}
+
 static void tells_nothing(zklock_observer *observer, int64_t timeout) {
-    const zklock_contender *leader;
     int64_t begun = now_ms();
-    IS(zklock_observer_next(observer, timeout, &leader), ZKLOCK_TIMEOUT);
+    IS(next_of(observer, timeout), ZKLOCK_TIMEOUT);
     CHECK(now_ms() - begun >= timeout);
 }
 
@@ -32,7 +49,6 @@ TEST(an_observer_serves_an_event_loop) {
     zklock_client *client = follow(all.client);
     zklock_lock *first = stands(client, all.path), *second = stands(all.other, all.path);
     zklock_observer *observer = observes(first);
-    const zklock_contender *leader;
     CHECK(expect(client, ZKLOCK_EVENT_LEADER).observer == observer);
     is_quiet(client, 0);
     tells(observer, NULL, 0);
@@ -46,7 +62,7 @@ TEST(an_observer_serves_an_event_loop) {
         give_back(lead);
         CHECK(readable(descriptor_of(client), SOON_MS));
         /* A bad timeout takes no report away. */
-        IS(zklock_observer_next(observer, -5, &leader), ZKLOCK_INVALID_ARGUMENT);
+        IS(next_of(observer, -5), ZKLOCK_INVALID_ARGUMENT);
         /* A wait also takes a report that has already come, and its event. */
         tells(observer, NULL, SOON_MS);
         is_quiet(client, 0);
@@ -64,9 +80,9 @@ TEST(an_observer_serves_an_event_loop) {
         told += event.observer == observer;
     }
     /* An error is reported on every call, but has one event: a loop that takes all events would never end. */
-    IS(zklock_observer_next(observer, 0, &leader), ZKLOCK_CLOSED);
+    IS(next_of(observer, 0), ZKLOCK_CLOSED);
     is_quiet(client, 20);
-    IS(zklock_observer_next(observer, ZKLOCK_FOREVER, &leader), ZKLOCK_CLOSED);
+    IS(next_of(observer, ZKLOCK_FOREVER), ZKLOCK_CLOSED);
     zklock_observer_free(observer);
     zklock_lock_free(first);
     zklock_lock_free(second);
@@ -77,9 +93,7 @@ TEST(who_asks_without_waiting_is_told_in_the_end) {
     zklock_client *client = new_client();
     zklock_lock *lock = stands(client, fresh_path());
     zklock_observer *observer = observes(lock);
-    const zklock_contender *leader;
-    EVENTUALLY(zklock_observer_next(observer, 0, &leader) == ZKLOCK_OK);
-    CHECK(!leader);
+    EVENTUALLY(next_of(observer, 0) == ZKLOCK_OK);
     tells_nothing(observer, 0);
     /* A program that only asks for events now must not miss a change that is on its way. */
     follow(client);
@@ -96,8 +110,7 @@ TEST(who_asks_without_waiting_is_told_in_the_end) {
 }
 
 static void *waits(void *observer) {
-    const zklock_contender *leader;
-    return (void *)(intptr_t)zklock_observer_next(observer, ZKLOCK_FOREVER, &leader);
+    return (void *)(intptr_t)next_of(observer, ZKLOCK_FOREVER);
 }
 
 TEST(several_may_wait_with_one_observer_and_all_end_with_the_client) {

@@ -207,7 +207,7 @@ TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
 TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     zklock_client *client = follow(new_client());
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    int of_acquire, of_hold, of_call, lost;
+    int of_acquire, of_hold, of_call;
     /* It begins with the context of its call. */
     zklock_call *call = start(lock, SOON_MS, &of_acquire);
     zklock_hold *hold = ends(client, call, &of_acquire, ZKLOCK_OK), *fresh;
@@ -217,9 +217,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     zklock_event event = expect(client, ZKLOCK_EVENT_LOST);
     CHECK(event.hold == hold && event.context == &of_acquire);
     CHECK(state_of(hold) == ZKLOCK_STATE_LOST && valid_for(hold) == 0);
-    /* The loss is an event once, even if the hold is asked as well. */
-    OK(zklock_hold_fd(hold, &lost));
-    CHECK(readable(lost, 0));
+    /* The loss is an event once. */
     is_quiet(client, 20);
     OK(zklock_release_start(hold, &call));
     event = expect(client, ZKLOCK_EVENT_CALL);
@@ -304,13 +302,12 @@ TEST(what_happened_before_somebody_asked_is_not_told) {
     zklock_lock *unwatched = new_mutex(all.client, fresh_path(), 0);
     zklock_hold *hold, *held = acquire(all.others, SOON_MS), *before = acquire(unwatched, SOON_MS), *none;
     zklock_call *ended = start(all.lock, 0, NULL), *goes_on = start(all.lock, SOON_MS, NULL);
-    int lost;
+    zklock_reason reason;
     EVENTUALLY(zklock_call_hold(ended, &none) == ZKLOCK_TIMEOUT);
     follow(all.client);
-    /* The loss of a hold that was acquired before the events were asked for is not an event, though its descriptor reports it. */
-    OK(zklock_hold_fd(before, &lost));
+    /* The loss of a hold that was acquired before the events were asked for is not an event. */
     ground("delete %s", node_of(before));
-    CHECK(readable(lost, SOON_MS));
+    OK(zklock_hold_wait_lost(before, SOON_MS, &reason));
     OK(zklock_call_cancel(ended));
     is_quiet(all.client, 20);
     /* A call that ends after that is an event. */

@@ -78,7 +78,12 @@ TEST(a_run_that_fails_or_is_freed_is_followed_by_another) {
     is_done(job);
     zklock_job_free(job);
 
-    OK(zklock_job_new(client, fresh_path(), 31536000000000, 1000, ZKLOCK_AFTER_FAILURE_NEXT, &next));
+    zklock_options *options;
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set(options, "offset", "1s"));
+    OK(zklock_options_set(options, "after-failure", "next"));
+    OK(zklock_job_new(client, fresh_path(), 31536000000000, options, &next));
+    zklock_options_free(options);
     run = begins(next);
     OK(zklock_job_end(run, "on purpose"));
     zklock_hold_free(run);

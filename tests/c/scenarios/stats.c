@@ -48,17 +48,17 @@ TEST(what_does_not_fit_is_left_out_and_its_length_is_told) {
 
 TEST(a_named_lock_has_figures_of_its_own) {
     zklock_client *client = new_client();
-    zklock_lock_options *options;
+    zklock_options *options;
     zklock_lock *lock;
     zklock_lock_stats report, none;
     memset(&none, 0, sizeof none);
     memset(&report, 0x7f, sizeof report);
     OK(zklock_client_lock_stats(client, "report", &report));
     CHECK(!memcmp(&report, &none, sizeof none));
-    OK(zklock_lock_options_new(&options));
-    OK(zklock_lock_options_set(options, "metrics-name", "report"));
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set(options, "metrics-name", "report"));
     OK(zklock_mutex_new(client, fresh_path(), options, &lock));
-    zklock_lock_options_free(options);
+    zklock_options_free(options);
     zklock_hold *hold = acquire(lock, SOON_MS);
     sleep_ms(2);
     OK(zklock_client_lock_stats(client, "report", &report));

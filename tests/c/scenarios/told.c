@@ -1,11 +1,12 @@
 /* Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause. */
 
-#include "test.h"
+#include "events.h"
 
 #define HEARTBEAT_MS (SESSION_MS / 10)
 
 /* When a loss was reported in one of the ways, and why; 0 if it was not reported yet. */
 typedef struct {
+    zklock_client *client;
     zklock_hold *hold;
     int64_t at;
     zklock_reason reason;
@@ -31,11 +32,11 @@ static void *waits(void *argument) {
     return NULL;
 }
 
-static void *watches_descriptor(void *argument) {
+static void *takes_events(void *argument) {
     news *news = argument;
-    int descriptor;
-    OK(zklock_hold_fd(news->hold, &descriptor));
-    if (readable(descriptor, SOON_MS)) {
+    zklock_event event;
+    while (!news->count && readable(descriptor_of(news->client), SOON_MS)) {
+        if (zklock_client_next_event(news->client, &event) || event.kind != ZKLOCK_EVENT_LOST || event.hold != news->hold) continue;
         news->at = now_ms();
         __atomic_add_fetch(&news->count, 1, __ATOMIC_RELEASE);
     }
@@ -57,18 +58,19 @@ static void *polls(void *argument) {
 }
 
 /* All the ways in which a holder can learn of a loss, at once. */
-enum { CALLBACK, CALLBACK_AGAIN, WAIT, DESCRIPTOR, POLL, WAYS };
-static const char *const WAY[] = {"callback", "second callback", "wait", "descriptor", "poll"};
+enum { CALLBACK, CALLBACK_AGAIN, WAIT, EVENT, POLL, WAYS };
+static const char *const WAY[] = {"callback", "second callback", "wait", "event", "poll"};
 
 typedef struct {
     news news[WAYS];
     thread threads[WAYS];
 } ears;
 
-static void listen_for(ears *ears, zklock_hold *hold) {
-    void *(*run[WAYS])(void *) = {NULL, NULL, waits, watches_descriptor, polls};
+static void listen_for(ears *ears, zklock_client *client, zklock_hold *hold) {
+    void *(*run[WAYS])(void *) = {NULL, NULL, waits, takes_events, polls};
     memset(ears, 0, sizeof *ears);
     for (int way = 0; way < WAYS; way++) {
+        ears->news[way].client = client;
         ears->news[way].hold = hold;
         if (!run[way]) {
             OK(zklock_hold_on_lost(hold, called, &ears->news[way]));
@@ -84,7 +86,7 @@ static void all_are_told(ears *ears, int64_t since, zklock_reason reason) {
         news *news = &ears->news[way];
         EVENTUALLY(has_come(news));
         if (ears->threads[way]) join_thread(ears->threads[way]);
-        if (way != DESCRIPTOR && news->reason != reason) {
+        if (way != EVENT && news->reason != reason) {
             failed(__FILE__, __LINE__, "%s: the reason is %d, not %d", WAY[way], (int)news->reason, (int)reason);
         }
         NOT_LATER(news->at - since, HEARTBEAT_MS + allowance_ms());
@@ -97,12 +99,9 @@ static void all_are_told(ears *ears, int64_t since, zklock_reason reason) {
 static void stays_lost(zklock_hold *hold, zklock_reason reason) {
     zklock_reason again = ZKLOCK_REASON_NONE;
     zklock_state state;
-    int descriptor;
     int64_t milliseconds = -7;
     OK(zklock_hold_wait_lost(hold, 0, &again));
     CHECK(again == reason);
-    OK(zklock_hold_fd(hold, &descriptor));
-    CHECK(readable(descriptor, 0));
     IS(zklock_hold_confirm(hold, &milliseconds), ZKLOCK_LOST);
     CHECK(milliseconds == -7);
     CHECK(valid_for(hold) == 0);
@@ -111,16 +110,16 @@ static void stays_lost(zklock_hold *hold, zklock_reason reason) {
     IS(zklock_release(hold), ZKLOCK_LOST);
     SAYS("stop the work that it guarded");
     CHECK(valid_for(hold) == 0);
-    CHECK(readable(descriptor, 0));
     IS(zklock_release(hold), ZKLOCK_NOT_HELD);
 }
 
 TEST(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired) {
     rivals all = new_rivals();
+    follow(all.client);
     zklock_hold *next, *hold = acquire(all.lock, SOON_MS);
     ears ears;
     on_time();
-    listen_for(&ears, hold);
+    listen_for(&ears, all.client, hold);
     /* This is the worst moment for a loss. */
     just_after_a_heartbeat(all.proxy);
     for (int way = 0; way < WAYS; way++) CHECK(!has_come(&ears.news[way]));
@@ -137,13 +136,12 @@ TEST(a_holder_is_told_within_a_heartbeat_that_its_session_has_expired) {
 
 TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     rivals all = new_rivals();
+    follow(all.client);
     zklock_hold *hold = acquire(all.lock, SOON_MS), *next;
     zklock_reason reason = ZKLOCK_REASON_OTHER;
     ears ears;
     news news = {.hold = hold};
     thread waiter = start_thread(waits, &news);
-    int descriptor;
-    OK(zklock_hold_fd(hold, &descriptor));
     OK(zklock_hold_on_lost(hold, called, &news));
     IS(zklock_hold_wait_lost(hold, 20, &reason), ZKLOCK_TIMEOUT);
     OK(zklock_release(hold));
@@ -151,11 +149,11 @@ TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     CHECK(news.status == ZKLOCK_NOT_HELD && reason == ZKLOCK_REASON_OTHER);
     CHECK(state_of(hold) == ZKLOCK_STATE_RELEASED);
     IS(zklock_hold_wait_lost(hold, SOON_MS, &reason), ZKLOCK_NOT_HELD);
-    CHECK(!readable(descriptor, 0) && has_come(&news) == 1);
+    CHECK(has_come(&news) == 1);
 
     next = acquire(all.lock, SOON_MS);
     on_time();
-    listen_for(&ears, next);
+    listen_for(&ears, all.client, next);
     int64_t begun = now_ms();
     OK(zklock_client_close(all.client));
     NOT_LATER(now_ms() - begun, 1000 + allowance_ms());
@@ -163,7 +161,7 @@ TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     stays_lost(next, ZKLOCK_REASON_CLIENT_CLOSED);
     EVENTUALLY(stats_of(all.client).losses == 1);
     /* The hold that was released first got no report. */
-    CHECK(!readable(descriptor, 0) && has_come(&news) == 1);
+    CHECK(has_come(&news) == 1);
     zklock_hold_free(hold);
     zklock_hold_free(next);
     free_rivals(&all);
@@ -171,13 +169,14 @@ TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
 
 TEST(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost) {
     rivals all = new_rivals();
+    follow(all.client);
     zklock_hold *hold = acquire(all.lock, SOON_MS), *held;
     uint64_t session = stats_of(all.client).session_id;
     ears ears;
     int64_t frozen, left, lapsed;
     int at_risk = 0;
     on_time();
-    listen_for(&ears, hold);
+    listen_for(&ears, all.client, hold);
     for (int beat = 0; beat < 2; beat++) just_after_a_heartbeat(all.proxy);
     /* The answer may be on its way from the proxy to the client. */
     EVENTUALLY(valid_for(hold) > SESSION_MS / 2 - SESSION_MS / 10);

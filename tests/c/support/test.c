@@ -222,14 +222,14 @@ zklock_client *connect_to(const char *hosts) { return client_with(hosts, SESSION
 zklock_client *new_client(void) { return connect_to(servers()); }
 
 zklock_lock *new_mutex(zklock_client *client, const char *path, int is_reentrant) {
-    zklock_lock_options *options = NULL;
+    zklock_options *options = NULL;
     zklock_lock *lock;
     if (is_reentrant) {
-        OK(zklock_lock_options_new(&options));
-        OK(zklock_lock_options_set(options, "reentrant", "yes"));
+        OK(zklock_options_new(&options));
+        OK(zklock_options_set(options, "reentrant", "yes"));
     }
     OK(zklock_mutex_new(client, path, options, &lock));
-    zklock_lock_options_free(options);
+    zklock_options_free(options);
     return lock;
 }
 
@@ -241,7 +241,7 @@ zklock_barrier *new_barrier(zklock_client *client, const char *path) {
 
 zklock_job *new_job(zklock_client *client, const char *path) {
     zklock_job *once;
-    OK(zklock_job_new(client, path, 31536000000000, 0, ZKLOCK_AFTER_FAILURE_AGAIN, &once));
+    OK(zklock_job_new(client, path, 31536000000000, NULL, &once));
     return once;
 }
 
@@ -258,14 +258,14 @@ zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path
 }
 
 zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t limit, uint32_t permits) {
-    zklock_lock_options *options;
+    zklock_options *options;
     zklock_lock *lock;
     char count[16];
     snprintf(count, sizeof count, "%u", permits);
-    OK(zklock_lock_options_new(&options));
-    OK(zklock_lock_options_set(options, "permits", count));
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set(options, "permits", count));
     OK(zklock_semaphore_new(client, path, limit, options, &lock));
-    zklock_lock_options_free(options);
+    zklock_options_free(options);
     return lock;
 }
 

@@ -108,7 +108,7 @@ zklock_double_barrier *new_double_barrier(zklock_client *client, const char *pat
 /* A job with a period that does not end during a test. */
 zklock_job *new_job(zklock_client *client, const char *path);
 /* A constructor of any kind of lock that only needs a path, for example zklock_read_lock_new. */
-typedef zklock_status constructor(zklock_client *, const char *, const zklock_lock_options *, zklock_lock **);
+typedef zklock_status constructor(zklock_client *, const char *, const zklock_options *, zklock_lock **);
 zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path);
 /* A semaphore from which this number of permits are acquired at once. */
 zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t limit, uint32_t permits);

@@ -107,15 +107,15 @@ static int is_over(void) {
 static zklock_lock *lock_of(zklock_client *client, const char *word) {
     const char *path = strchr(word, ':');
     const size_t length = path ? (size_t)(path++ - word) : 0;
-    zklock_lock_options *options;
+    zklock_options *options;
     zklock_lock *lock = NULL;
     unsigned permits;
-    ok(zklock_lock_options_new(&options));
+    ok(zklock_options_new(&options));
 #define IS(kind) (length == strlen(kind) && strncmp(word, kind, length) == 0)
     if (IS("mutex")) {
         ok(zklock_mutex_new(client, path, options, &lock));
     } else if (IS("lingering")) {
-        ok(zklock_lock_options_set(options, "linger", LINGER));
+        ok(zklock_options_set(options, "linger", LINGER));
         ok(zklock_mutex_new(client, path, options, &lock));
     } else if (IS("read")) {
         ok(zklock_read_lock_new(client, path, options, &lock));
@@ -129,7 +129,7 @@ static zklock_lock *lock_of(zklock_client *client, const char *word) {
         usage("no such kind");
     }
 #undef IS
-    zklock_lock_options_free(options);
+    zklock_options_free(options);
     return lock;
 }
 

@@ -43,8 +43,8 @@ turn simply(zklock::lock lock, std::string mode) {
 }
 
 /** --rest=SECONDS, and any option of a lock, such as --naming=kazoo */
-zklock::lock_options options_of(const std::vector<std::string> &words) {
-    zklock::lock_options options;
+zklock::options options_of(const std::vector<std::string> &words) {
+    zklock::options options;
     for (const std::string &word : words) {
         const std::string name = word.substr(2, word.find('=') - 2), value = word.substr(word.find('=') + 1);
         if (name == "rest") rest = std::chrono::duration<double>(std::stod(value));
@@ -53,7 +53,7 @@ zklock::lock_options options_of(const std::vector<std::string> &words) {
     return options;
 }
 
-turn choose(const zklock::client &client, const std::string &kind, const std::string &path, zklock::lock_options how) {
+turn choose(const zklock::client &client, const std::string &kind, const std::string &path, zklock::options how) {
     if (kind == "mutex") return simply(client.mutex(path, how), "x");
     if (kind == "election") return simply(client.election(path, how), "x");
     if (kind == "semaphore-mutex") return simply(client.semaphore(path, 1, how), "x");

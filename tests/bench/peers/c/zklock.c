@@ -31,16 +31,16 @@ static void session_end(void *client) {
 }
 static void *lock(void *client, const char *path) {
     struct lock *l = calloc(1, sizeof *l);
-    zklock_lock_options *options;
-    must("options", zklock_lock_options_new(&options));
+    zklock_options *options;
+    must("options", zklock_options_new(&options));
     char count[2][16];
     snprintf(count[0], sizeof count[0], "%ds", option("linger"));
     snprintf(count[1], sizeof count[1], "%d", option("turns") - 1);
-    if (option("linger")) must("linger", zklock_lock_options_set(options, "linger", count[0]));
-    if (option("turns")) must("turns", zklock_lock_options_set(options, "max-local-handoffs", count[1]));
-    if (option("reentrant")) must("reentrant", zklock_lock_options_set(options, "reentrant", "yes"));
+    if (option("linger")) must("linger", zklock_options_set(options, "linger", count[0]));
+    if (option("turns")) must("turns", zklock_options_set(options, "max-local-handoffs", count[1]));
+    if (option("reentrant")) must("reentrant", zklock_options_set(options, "reentrant", "yes"));
     must("mutex", zklock_mutex_new(client, path, options, &l->lock));
-    zklock_lock_options_free(options);
+    zklock_options_free(options);
     l->look = option("valid_for") ? VALID_FOR : option("ensure") ? ENSURE : ACQUIRE;
     if (option("reentrant") || l->look) must("acquire", zklock_acquire(l->lock, ZKLOCK_FOREVER, &l->outer));
     return l;
