@@ -74,26 +74,6 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_told_once() {
-        let mut untold = Untold::default();
-        assert!(untold.is_empty());
-        assert_eq!(told(&mut untold, &[]), []);
-        for state in
-            [Connected, Disconnected, Connected, SessionLost, Connected, Disconnected, SessionLost, Closed]
-        {
-            assert_eq!(told(&mut untold, &[state]), [state]);
-            assert_eq!(told(&mut untold, &[]), []);
-        }
-    }
-
-    #[test]
-    fn the_first_that_is_told_is_the_present_state() {
-        for state in ConnectionState::ALL {
-            assert_eq!(told(&mut Untold::default(), &[*state]), [*state]);
-        }
-    }
-
-    #[test]
     fn outages_and_lost_sessions_are_told_however_late() {
         let mut untold = Untold::default();
         let outage = [Disconnected, Connected];

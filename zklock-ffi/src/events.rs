@@ -408,38 +408,8 @@ mod tests {
     }
 
     #[test]
-    fn its_descriptor_is_readable_while_there_is_something_to_tell() {
-        use ConnectionState::{Connected, Disconnected};
+    fn what_is_freed_after_it_left_the_queue_is_not_told() {
         let events = wanted();
-        let notice = notice(&events);
-        let is_ready = || events.here().ready.is_raised();
-        notice.known(handle(1));
-        assert!(!is_ready());
-        events.note(Disconnected);
-        notice.happen();
-        assert!(events.next().is_some() && is_ready());
-        notice.end();
-        assert!(!is_ready());
-        // Away and back again is not reported.
-        events.note(Connected);
-        assert!(is_ready());
-        events.note(Disconnected);
-        assert!(!is_ready() && events.next().is_none());
-    }
-
-    #[test]
-    fn what_has_ended_is_in_no_queue() {
-        let events = wanted();
-        let notices = [1, 2, 3].map(|number| {
-            let notice = notice(&events);
-            notice.known(handle(number));
-            notice.happen();
-            notice
-        });
-        notices[1].end();
-        assert_eq!(events.here().queue().notices.len(), 2);
-        assert_eq!(told(&events), [1, 3]);
-        // Freed after it left the queue, but before it is reported.
         let last = notice(&events);
         last.known(handle(4));
         last.happen();
@@ -448,44 +418,5 @@ mod tests {
         assert!(taken.tell().is_none());
         last.happen();
         assert_eq!(told(&events), []);
-    }
-
-    #[test]
-    fn a_release_names_its_hold_as_long_as_that_has_a_handle() {
-        let events = wanted();
-        let hold = Notice::new(zklock_event_kind::ZKLOCK_EVENT_LOST, None, Context::NONE);
-        hold.known(handle(1));
-        let released = |hold: &Arc<Notice>| {
-            let call = Notice::of_release(events.clone(), hold);
-            call.known(handle(2));
-            call.happen();
-            events.next().and_then(|event| event.released).map(|hold| hold.get().addr())
-        };
-        assert_eq!(released(&hold), Some(1));
-        hold.end();
-        assert_eq!(released(&hold), None);
-    }
-
-    #[test]
-    fn nothing_is_queued_that_nobody_can_ask_for() {
-        let unwanted = Events::new();
-        let before = notice(&unwanted);
-        before.known(handle(1));
-        before.happen();
-        unwanted.note(ConnectionState::Connected);
-        unwanted.here().queue().stage = Stage::Wanted;
-        before.happen();
-        assert_eq!(told(&unwanted), []);
-        let (queued, after) = (notice(&unwanted), notice(&unwanted));
-        queued.known(handle(2));
-        queued.happen();
-        unwanted.end();
-        after.known(handle(3));
-        after.happen();
-        unwanted.note(ConnectionState::Closed);
-        assert_eq!(told(&unwanted), []);
-        // It has gone with the queue, and nothing else has its number.
-        queued.end();
-        assert_eq!(Arc::strong_count(&queued), 1);
     }
 }

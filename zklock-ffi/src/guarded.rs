@@ -160,10 +160,7 @@ start! {
 }
 
 fn committing(held: &Held, writes: &[zklock_write]) -> Result<Call<Committed>, Failure> {
-    // Read all of them before adding any, since adding cannot fail.
-    let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
-    let guarded = writes.iter().fold(held.inner().guarded(), |guarded, write| write.add(guarded));
-    Ok(guarded.checked()?.commit())
+    Ok(writes.iter().try_fold(held.inner().guarded(), add)?.checked()?.commit())
 }
 
 /// Returns the versions in C's form.
@@ -177,45 +174,27 @@ const NO_NODE: i32 = -2;
 /// `ZKLOCK_ANY_VERSION`.
 const ANY_VERSION: i32 = -1;
 
-/// A write that came from C.
-struct Write<'a> {
-    kind: zklock_write_kind,
-    path: &'a str,
-    data: &'a [u8],
-    version: Option<i32>,
-}
-
-impl<'a> Write<'a> {
-    fn read(from: &'a zklock_write) -> Result<Self, Failure> {
-        let kind = from.kind.find()?;
-        if from.reserved != [0; 2] {
-            return Err(Failure::argument(
-                "a reserved member of a write is not 0: set the whole struct to 0 first",
-            ));
-        }
-        let version = match from.version {
-            ANY_VERSION => None,
-            version if version >= 0 => Some(version),
-            version => {
-                let message = format!(
-                    "no node has the version {version}: pass one that zklock_hold_read gave, or ZKLOCK_ANY_VERSION"
-                );
-                return Err(Failure::argument(message));
-            }
-        };
-        Ok(Self {
-            kind,
-            path: text("the path of a write", from.path)?,
-            data: array("the data of a write", from.data.cast(), from.length)?,
-            version,
-        })
+/// Adds a write that came from C.
+fn add(to: Guarded, write: &zklock_write) -> Result<Guarded, Failure> {
+    let kind = write.kind.find()?;
+    if write.reserved != [0; 2] {
+        return Err(Failure::argument("a reserved member of a write is not 0: set the whole struct to 0 first"));
     }
-
-    fn add(&self, to: Guarded) -> Guarded {
-        match self.kind {
-            zklock_write_kind::ZKLOCK_WRITE_CREATE => to.create(self.path, self.data),
-            zklock_write_kind::ZKLOCK_WRITE_SET => to.set_data(self.path, self.data, self.version),
-            zklock_write_kind::ZKLOCK_WRITE_DELETE => to.delete(self.path, self.version),
+    let version = match write.version {
+        ANY_VERSION => None,
+        version if version >= 0 => Some(version),
+        version => {
+            let message = format!(
+                "no node has the version {version}: pass one that zklock_hold_read gave, or ZKLOCK_ANY_VERSION"
+            );
+            return Err(Failure::argument(message));
         }
-    }
+    };
+    let path = text("the path of a write", write.path)?;
+    let data = array("the data of a write", write.data.cast(), write.length)?;
+    Ok(match kind {
+        zklock_write_kind::ZKLOCK_WRITE_CREATE => to.create(path, data),
+        zklock_write_kind::ZKLOCK_WRITE_SET => to.set_data(path, data, version),
+        zklock_write_kind::ZKLOCK_WRITE_DELETE => to.delete(path, version),
+    })
 }

@@ -91,11 +91,6 @@ impl Readiness {
         Ok(state.descriptor.insert(made).file.as_raw_fd())
     }
 
-    #[cfg(test)]
-    pub(crate) fn is_raised(&self) -> bool {
-        self.state().is_ready
-    }
-
     /// Closes the descriptor.
     pub(crate) fn close(&self) {
         self.state().descriptor = None;
@@ -117,32 +112,6 @@ mod tests {
     fn is_readable(of: &Readiness) -> bool {
         of.number().unwrap();
         of.state().descriptor.as_ref().is_some_and(|bell| (&*bell.file).read(&mut [0; 8]).is_ok())
-    }
-
-    #[test]
-    fn a_descriptor_that_is_made_late_is_as_one_that_was_there() {
-        let early = Readiness::default();
-        let number = early.number().unwrap();
-        assert!(!is_readable(&early));
-        early.raise();
-        early.raise();
-        assert!(is_readable(&early));
-        assert_eq!(early.number().unwrap(), number);
-
-        let late = Readiness::default();
-        late.raise();
-        assert!(late.state().descriptor.is_none());
-        assert!(is_readable(&late));
-
-        let lowered = Readiness::default();
-        lowered.raise();
-        lowered.lower();
-        assert!(!is_readable(&lowered));
-        lowered.raise();
-        lowered.lower();
-        assert!(!is_readable(&lowered));
-        lowered.raise();
-        assert!(is_readable(&lowered));
     }
 
     #[test]

@@ -77,16 +77,3 @@ c_enum! {
         ZKLOCK_DONE = 21,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_number_has_its_own_name() {
-        for (number, (status, name)) in zklock_status::ALL.iter().enumerate() {
-            assert_eq!(*status as usize, number);
-            assert_eq!(format!("{status:?}"), name.to_str().unwrap());
-        }
-    }
-}
