@@ -25,22 +25,6 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
     held_once(client.election(election), other.election(election), "-latch-");
     held_once(client.single_node(single), other.single_node(single), "/lock");
     held_once(client.semaphore(permits, 3, options().set("permits", "2")), other.semaphore(permits, 3, options().set("permits", "2")), "/leases/");
-    const auto kazoo = options().set("naming", "kazoo"), writelock = options().set("naming", "writelock");
-    const std::string of_kazoo = fresh_path(), of_writelock = fresh_path();
-    held_once(client.read_lock(of_kazoo, kazoo), other.write_lock(of_kazoo, kazoo), "__rlock__");
-    held_once(client.mutex(of_writelock, writelock), other.mutex(of_writelock, writelock), "/x-");
-}
-
-TEST(a_pattern_names_the_nodes_of_a_home_made_lock) {
-    const auto client = new_cpp_client();
-    const std::string above = fresh_path(), path = above + "/report";
-    const auto pattern = options().set("naming", "{name}_lock_{sequence}");
-    const auto hold = client.mutex(path, pattern).acquire();
-    CHECK(hold.node().find(above + "/report_lock_0") == 0);
-    CHECK(client.mutex(path, pattern).contenders()[0].naming == "{name}_lock_{sequence}");
-    auto copy = pattern;
-    CHECK(client.mutex(path, copy.set("naming", "kazoo")).acquire().node().find("__lock__") != std::string::npos);
-    THROWS(client.mutex(path, options().set("naming", "report")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
 TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
@@ -57,11 +41,9 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
         CHECK(!other.mutex(path, options().set("foreign", "ignore-unknown")).try_acquire());
         hold.release();
     }
-    THROWS(client.semaphore(path, 2, kazoo), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.mutex(path, options().set("permits", "2")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.semaphore(path, 2, options().set("limit-at", std::string("/a\0b", 4))), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.election(path, options().set("linger", 1s)), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.mutex(path, options().set("max-local-handoffs", "-1")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, options().set("identity", "billing")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 
     const auto lingering = client.mutex(kept, options().set("linger", 1h).set("max-local-handoffs", "1"));
     const auto token = lingering.acquire().token();

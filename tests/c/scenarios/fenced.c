@@ -80,25 +80,6 @@ TEST(a_guarded_write_is_done_whole_or_not_at_all) {
     let_go(&guard);
 }
 
-TEST(a_guarded_write_whose_reply_is_lost_is_uncertain) {
-    static const char *const lose[] = {"drop-reply", "drop-request"};
-    guard guard;
-    hold(&guard);
-    zklock_write write = sets(guard.state, "x", ZKLOCK_ANY_VERSION);
-    ground("create %s", guard.state);
-    for (int side = 0; side < 2; side++) {
-        int lost = new_hook(lose[side], guard.all.proxy, "multi", 1, guard.state);
-        IS(zklock_hold_commit(guard.hold, &write, 1, NULL), ZKLOCK_UNCERTAIN);
-        SAYS("read whether they were done, then decide");
-        await_hook(lost);
-        reads(&guard, 1);
-    }
-    /* The hold outlives a broken connection. */
-    OK(zklock_hold_confirm(guard.hold, NULL));
-    OK(zklock_release(guard.hold));
-    let_go(&guard);
-}
-
 TEST(a_hold_reads_as_many_bytes_as_fit_and_says_why_it_cannot) {
     guard guard;
     char data[8] = "-------";

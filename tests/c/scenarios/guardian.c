@@ -1,16 +1,11 @@
-/* zklock_client_guard: a killed process frees its locks at once, and a living one never loses its session because of that. */
+/* zklock_client_guard: its handles and its errors. (What a guardian does: the tests of the command.) */
 
 #include "test.h"
 
 #include <dirent.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* The session timeout, longer than any test, because SOON_MS limits all waits. */
 #define LONG_MS 100000
-#define STOPS 200
-#define FORKS 200
 
 /* The number of children of all threads of this process. */
 static int children(void) {
@@ -26,63 +21,6 @@ static int children(void) {
     }
     closedir(threads);
     return count;
-}
-
-/* A process that holds the lock under a guardian, and has a child that stays. Returns both. */
-static pid_t new_holder(const char *path, pid_t *child, int *orders, int *answers) {
-    int to[2], from[2];
-    CHECK(!pipe(to) && !pipe(from));
-    pid_t holder = fork();
-    CHECK(holder >= 0);
-    if (!holder) {
-        char order;
-        zklock_client *client = client_with(servers(), LONG_MS, 0);
-        OK(zklock_client_guard(client, NULL));
-        zklock_hold *hold = acquire(new_mutex(client, path, 0), SOON_MS);
-        /* It has all descriptors of its parent, because it is not exec'd. */
-        pid_t stays = fork();
-        while (!stays) pause();
-        do {
-            CHECK(write(from[1], &stays, sizeof stays) == sizeof stays);
-            CHECK(read(to[0], &order, 1) == 1);
-            for (int at = 0; at < FORKS; at++) {
-                pid_t ends = fork();
-                if (!ends) _exit(0);
-                CHECK(waitpid(ends, NULL, 0) == ends);
-            }
-        } while (state_of(hold) != ZKLOCK_STATE_LOST);
-        _exit(1);
-    }
-    CHECK(readable(from[0], SOON_MS) && read(from[0], child, sizeof *child) == sizeof *child);
-    *orders = to[1], *answers = from[0];
-    return holder;
-}
-
-TEST(a_living_process_keeps_its_session_and_a_killed_one_frees_its_lock_at_once) {
-    char path[64];
-    int orders, answers, status;
-    pid_t child, again, holder;
-    snprintf(path, sizeof path, "%s", fresh_path());
-    holder = new_holder(path, &child, &orders, &answers);
-    for (int at = 0; at < STOPS; at++) {
-        CHECK(!kill(holder, SIGSTOP));
-        CHECK(waitpid(holder, &status, WUNTRACED) == holder && WIFSTOPPED(status));
-        CHECK(!kill(holder, SIGCONT));
-    }
-    CHECK(write(orders, "f", 1) == 1);
-    CHECK(readable(answers, SOON_MS) && read(answers, &again, sizeof again) == sizeof again);
-    CHECK(again == child && contenders_at(path) == 1);
-    /* Nor does its child, which lives on, hide its death, be it stopped or not. */
-    CHECK(!kill(holder, SIGSTOP));
-    CHECK(!kill(holder, SIGKILL) && waitpid(holder, NULL, 0) == holder);
-    /* The next client has the lock long before the session could time out. */
-    zklock_client *client = client_with(servers(), LONG_MS, 0);
-    zklock_lock *lock = new_mutex(client, path, 0);
-    give_back(acquire(lock, SOON_MS));
-    CHECK(!kill(child, SIGKILL));
-    close(orders);
-    close(answers);
-    free_all(NULL, lock, client);
 }
 
 TEST(the_guardian_ends_with_its_client) {

@@ -27,46 +27,6 @@ TEST(another_thread_waits_for_a_reentrant_lock_like_anybody_and_does_not_release
     free_rivals(&all);
 }
 
-TEST(what_only_this_thread_can_release_it_does_not_wait_for) {
-    rivals all = new_rivals();
-    zklock_lock *reentrant = new_mutex(all.client, all.path, IS_REENTRANT);
-    zklock_hold *hold = acquire(reentrant, SOON_MS), *none = NULL;
-    IS(zklock_acquire(all.lock, ZKLOCK_FOREVER, &none), ZKLOCK_DEADLOCK);
-    SAYS(all.path);
-    SAYS("release that first");
-    IS(zklock_acquire(all.lock, 0, &none), ZKLOCK_TIMEOUT);
-    SAYS("is held by this thread or task itself");
-    CHECK(!none && contenders_at(all.path) == 1);
-    give_back(hold);
-    /* What anybody may release it waits for. */
-    hold = acquire(all.lock, SOON_MS);
-    IS(zklock_acquire(all.lock, 100, &none), ZKLOCK_TIMEOUT);
-    SAYS("this thread or task holds it itself");
-    CHECK(released_elsewhere(hold) == ZKLOCK_OK && !none);
-    zklock_hold_free(hold);
-    zklock_lock_free(reentrant);
-    free_rivals(&all);
-}
-
-TEST(of_many_threads_that_release_one_hold_one_succeeds) {
-    enum { THREADS = 8 };
-    rivals all = new_rivals();
-    for (int round = 0; round < 20; round++) {
-        zklock_hold *hold = acquire(all.others, SOON_MS);
-        thread threads[THREADS];
-        int succeeded = 0;
-        for (int at = 0; at < THREADS; at++) threads[at] = start_thread(releases, hold);
-        for (int at = 0; at < THREADS; at++) {
-            zklock_status status = join_status(threads[at]);
-            CHECK(status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD);
-            succeeded += status == ZKLOCK_OK;
-        }
-        CHECK(succeeded == 1);
-        zklock_hold_free(hold);
-    }
-    free_rivals(&all);
-}
-
 TEST(what_a_started_acquire_gets_belongs_to_no_thread) {
     rivals all = new_rivals();
     zklock_lock *lock = new_mutex(all.client, all.path, IS_REENTRANT);

@@ -83,30 +83,6 @@ const char *ground(const char *format, ...) {
     return expect_ok(command, told(command));
 }
 
-void while_stopped(int64_t milliseconds, const char *format, ...) {
-    char command[1024];
-    va_list arguments;
-    int size, status;
-    pid_t child, parent = getpid();
-    va_start(arguments, format);
-    size = vsnprintf(command, sizeof command - 1, format, arguments);
-    va_end(arguments);
-    command[size++] = '\n';
-    child = new_child();
-    if (!child) {
-        /* Only calls that are allowed after a fork with threads. */
-        kill(parent, SIGSTOP);
-        sleep_ms(50);
-        if (write(fileno(to_ground), command, (size_t)size) != size) _exit(1);
-        sleep_ms(milliseconds);
-        kill(parent, SIGCONT);
-        _exit(0);
-    }
-    command[size - 1] = 0;
-    expect_ok(command, told(NULL));
-    if (waitpid(child, &status, 0) != child || status) failed(__FILE__, __LINE__, "the stop has failed");
-}
-
 const char *servers(void) { return connect_string; }
 
 /* The worst delay of the measuring thread since the last `on_time`. */
@@ -315,15 +291,6 @@ const char *node_of(const zklock_hold *hold) {
 void give_back(zklock_hold *hold) {
     OK(zklock_release(hold));
     zklock_hold_free(hold);
-}
-
-int can_be_had(zklock_lock *lock) {
-    zklock_hold *hold;
-    zklock_status status = zklock_acquire(lock, 0, &hold);
-    if (status == ZKLOCK_TIMEOUT) return 0;
-    OK(status);
-    give_back(hold);
-    return 1;
 }
 
 zklock_state state_of(const zklock_hold *hold) {

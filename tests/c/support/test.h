@@ -121,8 +121,6 @@ uint64_t token_of(const zklock_hold *hold);
 const char *node_of(const zklock_hold *hold);
 /* Releases and frees the hold. */
 void give_back(zklock_hold *hold);
-/* Whether the lock can be acquired at once. It is released again. */
-int can_be_had(zklock_lock *lock);
 zklock_state state_of(const zklock_hold *hold);
 zklock_stats stats_of(const zklock_client *client);
 
@@ -206,9 +204,6 @@ void on_time(void);
 int64_t grace_ms(void);
 /* An addition to a time limit for something that goes through several threads and the servers. */
 int64_t allowance_ms(void);
-
-/* Stops this process for a time, during which the ground executes an order. */
-void while_stopped(int64_t milliseconds, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Frees the objects that are not NULL. */
 void free_all(zklock_hold *hold, zklock_lock *lock, zklock_client *client);
