@@ -6,7 +6,7 @@ use crate::export::{export, start};
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
-use crate::raw::{Context, Visitor, WithStrings, out, show, text};
+use crate::raw::{Context, Visitor, out, show, text};
 use crate::started::{Answer, Started, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
@@ -200,31 +200,20 @@ start! {
 
 pub(crate) fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, context: Context) {
     for contender in contenders {
-        show(visitor, shown(contender).value(), context);
+        let (name, identity) = (c_string(&contender.name), c_string(&contender.identity));
+        let (naming, node) = (c_string(&contender.naming.to_string()), c_string(&contender.node));
+        let shown = zklock_contender {
+            size: size_of::<zklock_contender>(),
+            name: name.as_ptr(),
+            identity: identity.as_ptr(),
+            naming: naming.as_ptr(),
+            session: unsigned(contender.session),
+            token: contender.token.value(),
+            since: contender.since.duration_since(UNIX_EPOCH).map_or(0, whole),
+            node: node.as_ptr(),
+            role: zklock_role::of(contender.role),
+            holds: contender.holds.into(),
+        };
+        show(visitor, &shown, context);
     }
-}
-
-/// A contender as a C struct. Its name, identity, naming scheme and node are the strings.
-type Shown = WithStrings<zklock_contender, 4>;
-
-fn shown(contender: &QueuedContender) -> Shown {
-    let since = contender.since.duration_since(UNIX_EPOCH).map_or(0, whole);
-    let strings = [
-        c_string(&contender.name),
-        c_string(&contender.identity),
-        c_string(&contender.naming.to_string()),
-        c_string(&contender.node),
-    ];
-    WithStrings::new(strings, |[name, identity, naming, node]| zklock_contender {
-        size: size_of::<zklock_contender>(),
-        name,
-        identity,
-        naming,
-        session: unsigned(contender.session),
-        token: contender.token.value(),
-        since,
-        node,
-        role: zklock_role::of(contender.role),
-        holds: contender.holds.into(),
-    })
 }

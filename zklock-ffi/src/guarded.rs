@@ -178,7 +178,9 @@ const ANY_VERSION: i32 = -1;
 fn add(to: Guarded, write: &zklock_write) -> Result<Guarded, Failure> {
     let kind = write.kind.find()?;
     if write.reserved != [0; 2] {
-        return Err(Failure::argument("a reserved member of a write is not 0: set the whole struct to 0 first"));
+        return Err(Failure::argument(
+            "a reserved member of a write is not 0: set the whole struct to 0 first",
+        ));
     }
     let version = match write.version {
         ANY_VERSION => None,

@@ -14,8 +14,8 @@ use crate::started::{Answer, Started};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use zklock::face::call_later;
 use zklock::Watch;
+use zklock::face::call_later;
 use zklock::{HoldState, LossReason, Owner, RunEntry};
 
 noun! {

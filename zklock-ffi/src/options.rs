@@ -39,7 +39,12 @@ struct Chosen {
 impl Chosen {
     fn defaults() -> Result<Self, Failure> {
         let job = JobSpec::new("/any", JobSpec::EVERY_AT_MOST)?;
-        Ok(Self { client: ClientOptions::new("localhost")?, lock: LockSpec::mutex("/any")?, job, set: Vec::new() })
+        Ok(Self {
+            client: ClientOptions::new("localhost")?,
+            lock: LockSpec::mutex("/any")?,
+            job,
+            set: Vec::new(),
+        })
     }
 
     fn set(mut self, option: &str, value: &str) -> Result<Self, Failure> {

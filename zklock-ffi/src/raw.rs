@@ -9,7 +9,7 @@
 use crate::failure::Failure;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -180,24 +180,6 @@ impl Context {
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
-
-/// A C struct, together with the strings that its members point to.
-pub(crate) struct WithStrings<T, const N: usize> {
-    value: T,
-    _strings: [CString; N],
-}
-
-impl<T, const N: usize> WithStrings<T, N> {
-    /// `fill` gets the pointers to the strings, in the same order.
-    pub(crate) fn new(strings: [CString; N], fill: impl FnOnce([*const c_char; N]) -> T) -> Self {
-        let value = fill(strings.each_ref().map(|text| text.as_ptr()));
-        Self { value, _strings: strings }
-    }
-
-    pub(crate) fn value(&self) -> &T {
-        &self.value
-    }
-}
 
 /// A callback that gets a number and a text.
 pub(crate) type TextCallback = unsafe extern "C" fn(i32, *const c_char, *mut c_void);
