@@ -3,11 +3,11 @@
 use crate::client::{Client, zklock_client};
 use crate::convert::patience;
 use crate::events::Events;
-use crate::export::{export, noun, start};
+use crate::export::{export, noun};
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::raw::{out, text};
-use crate::started::{Answer, Started};
+use crate::started::{Answer, Started, start};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -87,7 +87,6 @@ export! {
     pub fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
         Barrier::table().find(barrier)?.0.wait_within(patience(timeout)?).wait()?;
     }
-
 }
 
 start! {

@@ -2,12 +2,12 @@
 
 use crate::convert::patience;
 use crate::events::Events;
-use crate::export::{export, noun, start};
+use crate::export::{export, noun};
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::options::{Options, zklock_options};
 use crate::raw::{mark_process, optional_text, out};
-use crate::started::{Answer, Started};
+use crate::started::{Answer, Started, start};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
 use std::sync::Arc;
@@ -166,7 +166,6 @@ export! {
     pub fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
         Client::table().find(client)?.0.close().wait()?;
     }
-
 }
 
 start! {

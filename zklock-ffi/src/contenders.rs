@@ -2,12 +2,12 @@
 
 use crate::c_enum::c_enum;
 use crate::convert::{c_string, unsigned, whole};
-use crate::export::{export, start};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
 use crate::raw::{Context, Visitor, out, show, text};
-use crate::started::{Answer, Started, zklock_call};
+use crate::started::{Answer, Started, start, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;

@@ -3,11 +3,11 @@
 use crate::client::{Client, zklock_client};
 use crate::convert::{c_string, patience};
 use crate::events::Events;
-use crate::export::{export, noun, start};
+use crate::export::{export, noun};
 use crate::handle::Object;
 use crate::loss::zklock_reason;
 use crate::raw::{out, text};
-use crate::started::{Answer, Started, zklock_call};
+use crate::started::{Answer, Started, start, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
@@ -153,7 +153,6 @@ export! {
         let why = Member::table().find(member)?.inner.loss();
         why.map_or(zklock_reason::ZKLOCK_REASON_NONE, zklock_reason::of)
     }
-
 }
 
 start! {

@@ -1,6 +1,7 @@
 //! The functions of C, and its nouns. Each is written once, and these macros make what is exported from it.
 //!
-//! The body of `export! { … }`, of `start! { … }` and of `noun! { … }` is written like Rust functions, because the header is generated from it
+//! The body of `export! { … }`, of `noun! { … }` and of `start! { … }` is written like Rust functions, because the header is
+//! generated from it
 //! without expanding macros (tests/header). The header in turn is what the tests for misuse and for
 //! exported names read, so a function cannot be forgotten there.
 
@@ -34,30 +35,6 @@ macro_rules! guarded {
     };
     ($name:ident, $body:block) => {
         $crate::call::free(stringify!($name), || $body)
-    };
-}
-
-/// Makes functions that start a call for an event loop, and return at once. The body gives the handle of the call, for
-/// which the function has one more parameter. It may end early with `?`.
-macro_rules! start {
-    ($(
-        $(#[doc = $doc:literal])*
-        pub fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block
-    )+) => {
-        $(
-            $(#[doc = $doc])*
-            #[unsafe(no_mangle)]
-            pub extern "C-unwind" fn $name(
-                $($argument: $type,)*
-                call: *mut *mut $crate::started::zklock_call,
-            ) -> $crate::status::zklock_status {
-                $crate::call::status(stringify!($name), || {
-                    let call = $crate::raw::out("call", call)?;
-                    call.set($body?);
-                    Ok(())
-                })
-            }
-        )+
     };
 }
 
@@ -104,4 +81,4 @@ macro_rules! noun {
     };
 }
 
-pub(crate) use {export, guarded, noun, start};
+pub(crate) use {export, guarded, noun};

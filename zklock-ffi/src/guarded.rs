@@ -2,12 +2,12 @@
 
 use crate::c_enum::c_enum;
 use crate::convert::Given;
-use crate::export::{export, start};
+use crate::export::export;
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{array, out, outs, text};
-use crate::started::{Answer, Started, zklock_call};
+use crate::started::{Answer, Started, start, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
 use zklock::Call;

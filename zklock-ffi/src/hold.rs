@@ -5,12 +5,12 @@ use crate::call::Safe;
 use crate::callback::{CallbackGate, teller};
 use crate::convert::{c_string, patience, time, whole};
 use crate::events::{Events, Notice, zklock_event_kind};
-use crate::export::{export, noun, start};
+use crate::export::{export, noun};
 use crate::failure::Failure;
 use crate::handle::{Object, SentHandle};
 use crate::loss::zklock_reason;
 use crate::raw::{Context, call_with_handle, out};
-use crate::started::{Answer, Started};
+use crate::started::{Answer, Started, start};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -368,7 +368,6 @@ export! {
             milliseconds.set(whole(valid_for));
         }
     }
-
 }
 
 start! {

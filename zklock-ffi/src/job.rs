@@ -3,14 +3,14 @@
 use crate::client::{Client, zklock_client};
 use crate::convert::{patience, time};
 use crate::events::Events;
-use crate::export::{export, noun, start};
+use crate::export::{export, noun};
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::options::{Options, zklock_options};
 use crate::raw::{Context, optional_text, out, text};
 use crate::record::{shown, zklock_record};
-use crate::started::{Answer, Started};
+use crate::started::{Answer, Started, start};
 use crate::status::zklock_status::{self, ZKLOCK_DONE};
 use std::ffi::c_char;
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 
 use crate::convert::{c_string, patience};
 use crate::events::Events;
-use crate::export::{export, noun, start};
+use crate::export::{export, noun};
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{Context, out};
-use crate::started::{Answer, Started, zklock_call};
+use crate::started::{Answer, Started, start, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;

@@ -153,5 +153,4 @@ export! {
         let now = Observer::table().find(observer)?.next(observer, patience(timeout)?)??;
         show_all(now.as_slice(), visitor, Context(context));
     }
-
 }

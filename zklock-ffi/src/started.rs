@@ -240,5 +240,30 @@ export! {
         call.running.cancel();
         call.notice.happen();
     }
-
 }
+
+/// Makes functions that start a call for an event loop, and return at once. The body gives the handle of the call, for
+/// which the function has one more parameter. It may end early with `?`.
+macro_rules! start {
+    ($(
+        $(#[doc = $doc:literal])*
+        pub fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block
+    )+) => {
+        $(
+            $(#[doc = $doc])*
+            #[unsafe(no_mangle)]
+            pub extern "C-unwind" fn $name(
+                $($argument: $type,)*
+                call: *mut *mut $crate::started::zklock_call,
+            ) -> $crate::status::zklock_status {
+                $crate::call::status(stringify!($name), || {
+                    let call = $crate::raw::out("call", call)?;
+                    call.set($body?);
+                    Ok(())
+                })
+            }
+        )+
+    };
+}
+
+pub(crate) use start;
