@@ -1547,8 +1547,8 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_new(zklock_options **options);
 
 /**
- * Sets an option of a client, of a lock or of a job. What is made with an option that it does not have
- * is refused.
+ * Sets an option of a client, of a lock or of a job. A constructor refuses an option that its object
+ * does not have.
  *
  * The options of a client, which the configuration file of the command zklock has too:
  *
@@ -1651,7 +1651,7 @@ zklock_status zklock_options_set(zklock_options *options,
                                  const char *value);
 
 /**
- * Frees options. What was made with them is not affected.
+ * Frees options. Clients, locks and jobs that were made with them are not affected.
  *
  * @param options may be NULL. A handle that was already freed is ignored.
  */

@@ -101,7 +101,7 @@ private:
         bool is_lent;
     };
 
-    /** Lets a loss of the hold be told, once: by the hold or at its end. */
+    /** Makes the callback of a hold, which calls on_lost once: at the loss, or in end(). */
     static loss_callback told_once(hold &held, const loss_callback &on_lost) {
         const auto once = [on_lost, told = std::make_shared<std::atomic<bool>>(false)](reason why) {
             if (!told->exchange(true)) on_lost(why);

@@ -24,7 +24,7 @@ namespace zklock {
  * Use it in place of std::scoped_lock and std::lock, which lock one and try the others. A try fails while others wait, so
  * with several threads or processes they make little progress. It takes the write side of a shared_lockable. All of them
  * must be of one client, which must still exist; two of the same path count once. They share one hold, as a set of locks
- * does, and a loss is told to each of them: see client::all(), which also has a timeout, for locks of other kinds.
+ * does, and its loss calls on_lost of each. For a timeout, and for locks of other kinds, see client::all().
  */
 class [[nodiscard]] scoped_lock {
 public:

@@ -14,7 +14,7 @@ noun! {
     /// How a client connects, a lock behaves, or a job runs. The defaults suit most programs.
     pub struct zklock_options: Options, 1;
 
-    /// Frees options. What was made with them is not affected.
+    /// Frees options. Clients, locks and jobs that were made with them are not affected.
     ///
     /// @param options may be NULL. A handle that was already freed is ignored.
     pub fn zklock_options_free(options: *mut zklock_options);
@@ -123,8 +123,8 @@ export! {
         options.set(Options::table().put(Options(Mutex::new(Chosen::defaults()?))));
     }
 
-    /// Sets an option of a client, of a lock or of a job. What is made with an option that it does not have
-    /// is refused.
+    /// Sets an option of a client, of a lock or of a job. A constructor refuses an option that its object
+    /// does not have.
     ///
     /// The options of a client, which the configuration file of the command zklock has too:
     ///
