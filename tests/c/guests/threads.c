@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 
 #define SMALL_STACK (64 << 10)
-#define CROWD 200
 
 static zklock_lock *lock;
 
@@ -116,30 +115,6 @@ TEST(how_much_stack_is_used) {
     printf("  %zu bytes\n", depth);
     CHECK(depth < SMALL_STACK * 3 / 4);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
-}
-
-static int inside, granted_count;
-
-static void *takes_turn(void *given) {
-    (void)given;
-    zklock_hold *hold = acquire(lock, 6 * SOON_MS);
-    CHECK(__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) == 1);
-    granted_count++;
-    __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
-    give_back(hold);
-    return NULL;
-}
-
-TEST(two_hundred_threads) {
-    pthread_t threads[CROWD];
-    zklock_client *client = new_client();
-    lock = new_mutex(client, fresh_path(), 0);
-    size_t before = our_tasks();
-    for (int at = 0; at < CROWD; at++) threads[at] = small_thread(takes_turn, NULL);
-    CHECK(our_tasks() <= before);
-    for (int at = 0; at < CROWD; at++) join_thread(threads[at]);
-    CHECK(granted_count == CROWD);
-    free_all(NULL, lock, client);
 }
 
 /* ---- Cancellation, while a thread is in different calls. ---- */

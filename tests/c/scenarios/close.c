@@ -16,55 +16,6 @@ static void *waits_for_loss(void *argument) {
     return NULL;
 }
 
-TEST(a_close_frees_what_is_held_and_ends_what_waits) {
-    rivals all = new_rivals();
-    char own[64];
-    snprintf(own, sizeof own, "%s", fresh_path());
-    zklock_lock *holds = new_mutex(all.client, own, IS_REENTRANT);
-    zklock_double_barrier *round = new_double_barrier(all.client, fresh_path(), 2);
-    zklock_hold *hers = acquire(all.others, SOON_MS), *hold = acquire(holds, SOON_MS), *none;
-    loss loss = {.hold = hold};
-    thread waiter = start_thread(waits_for_loss, &loss);
-    attempt *attempts[3] = {start_acquire(all.lock, ZKLOCK_FOREVER)};
-    zklock_call *waits, *enters;
-    char sentence[512];
-    wait_for_contenders(all.path, 2);
-    attempts[1] = start_acquire(all.lock, 6 * SOON_MS);
-    attempts[2] = start_acquire(holds, ZKLOCK_FOREVER);
-    wait_for_contenders(own, 2);
-    OK(zklock_acquire_start(all.lock, ZKLOCK_FOREVER, &waits));
-    OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &enters));
-    IS(zklock_call_finish(waits, NULL), ZKLOCK_PENDING);
-    IS(zklock_call_finish(enters, NULL), ZKLOCK_PENDING);
-    for (int at = 0; at < 3; at++) CHECK(!is_over(attempts[at]));
-
-    OK(zklock_client_close(all.client));
-    CHECK(contenders_at(own) == 0 && contenders_at(all.path) == 1);
-    for (int at = 0; at < 3; at++) {
-        CHECK(refused(attempts[at], sentence, sizeof sentence) == ZKLOCK_CLOSED);
-        check_sentence(__FILE__, __LINE__, sentence, "the client is closed: make a new one");
-    }
-    await_call(waits);
-    IS(zklock_call_hold(waits, &none), ZKLOCK_CLOSED);
-    await_call(enters);
-    IS(zklock_call_finish(enters, NULL), ZKLOCK_CLOSED);
-    join_thread(waiter);
-    CHECK(loss.status == ZKLOCK_OK && loss.reason == ZKLOCK_REASON_CLIENT_CLOSED);
-    CHECK(state_of(hold) == ZKLOCK_STATE_LOST && valid_for(hold) == 0);
-    IS(zklock_hold_confirm(hold, NULL), ZKLOCK_LOST);
-    IS(zklock_hold_commit(hold, NULL, 0, NULL), ZKLOCK_LOST);
-    IS(zklock_release(hold), ZKLOCK_LOST);
-    SAYS("closed");
-    CHECK(stats_of(all.client).session_id == 0);
-    /* The other client is not affected. */
-    give_back(hers);
-    zklock_call_free(waits);
-    zklock_call_free(enters);
-    zklock_double_barrier_free(round);
-    free_all(hold, holds, NULL);
-    free_rivals(&all);
-}
-
 /* The handles that are freed in every order. */
 enum { CLIENT, LOCK, HOLD, CALL, OPTIONS, HANDLES };
 
