@@ -13,6 +13,8 @@ TOKEN = re.compile(
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<end>[{};])",
     re.MULTILINE,
 )
+# These classes come first: most programs need no others.
+START = {"client", "error", "hold", "job", "lock"}
 TYPE = re.compile(r"(?:^|\n|> )\s*(?:class|struct|enum class) (?:\[\[nodiscard\]\] )?(\w+)")
 
 
@@ -127,7 +129,7 @@ def page(root: pathlib.Path, c_anchors: dict[str, str]) -> str:
 
     text = comments.uncommented(top[: top.index("*/") + 2]).split("\n\n", 1)[1]
     made = ["# C++", "The classes of `zklock.hpp`, all in the namespace `zklock`.", comments.markdown(text, link, "cpp", level=2), "## Classes and functions"]
-    for entry in sorted(everything.members.values(), key=lambda entry: entry.name):
+    for entry in sorted(everything.members.values(), key=lambda entry: (entry.name not in START, entry.name)):
         made += [f"### {entry.name} {{ #{entry.name} }}", *shown(entry, entry.name)]
         for member in entry.members.values():
             made += [f"#### {entry.name}::{member.name} {{ #{anchor(entry.name, member.name)} }}", *shown(member, entry.name)]
