@@ -18,9 +18,11 @@ namespace detail {
 /** The number that a finished call gives. */
 inline std::int64_t number_of(zklock_call *done) { return ask<std::int64_t>(zklock_call_finish, done); }
 
-/** Gets the result of a finished call, by type. Each class that owns a handle which a call can give adds a specialisation. */
+/** Gets the result of a finished call, by type. A class that owns a handle which a call can give has a function for it. */
 template <class Result>
-struct given;
+struct given {
+    static Result by(zklock_call *done) { return Result::taken_from(done); }
+};
 template <>
 struct given<bool> {
     static bool by(zklock_call *done) { return number_of(done) != 0; }

@@ -29,12 +29,12 @@ public:
     /** Whether the barrier is set. */
     bool is_set() const { return !wait_for(detail::span::zero()); }
     /** Does what set() does, in the background. */
-    async_call<bool> start_set() const { return async_call<bool>(ask<zklock_call *>(zklock_barrier_set_start)); }
+    async_call<bool> start_set() const { return begun<bool>(zklock_barrier_set_start); }
     /** Does what remove() does, in the background. */
-    async_call<bool> start_remove() const { return async_call<bool>(ask<zklock_call *>(zklock_barrier_remove_start)); }
+    async_call<bool> start_remove() const { return begun<bool>(zklock_barrier_remove_start); }
     /** Waits in the background until the barrier is not set, for up to this time. Then the call gives a timeout_error. */
     async_call<void> start_wait(detail::span wait = detail::span::max()) const {
-        return async_call<void>(ask<zklock_call *>(zklock_barrier_wait_start, detail::ms(wait)));
+        return begun<void>(zklock_barrier_wait_start, detail::ms(wait));
     }
     /** Waits until the barrier is not set. */
     void wait() const { detail::check(zklock_barrier_wait(get(), ZKLOCK_FOREVER)); }

@@ -75,7 +75,7 @@ public:
     void connect_for(detail::span wait) { detail::check(zklock_client_connect(get(), detail::ms(wait))); }
     /** Does what connect_for() does, in the background. */
     async_call<void> start_connect(detail::span wait = detail::span::max()) {
-        return async_call<void>(ask<zklock_call *>(zklock_client_connect_start, detail::ms(wait)));
+        return begun<void>(zklock_client_connect_start, detail::ms(wait));
     }
     /**
      * Starts a guardian until the client is closed: if this process is killed, its locks are free at once. See zklock_client_guard.
@@ -89,7 +89,7 @@ public:
     /** Closes the sessions, which frees every lock, and waits for that, for up to a second. Other waits throw a closed_error. */
     void close() { detail::check(zklock_client_close(get())); }
     /** Does what close() does, in the background. It goes on even if the call is destroyed. */
-    async_call<void> start_close() { return async_call<void>(ask<zklock_call *>(zklock_client_close_start)); }
+    async_call<void> start_close() { return begun<void>(zklock_client_close_start); }
     /** One descriptor for everything: readable while next_event() has an event. Valid until the client is destroyed; do
         not close it. */
     int fd() { return ask<int>(zklock_client_fd); }

@@ -15,27 +15,21 @@ namespace zklock {
 class [[nodiscard]] member : public detail::owner<zklock_member, zklock_member_free> {
 public:
     using owner::owner;
+    /** Not for use outside these files. */
+    static member taken_from(zklock_call *done) { return member(detail::ask<zklock_member *>(zklock_call_member, done)); }
     /** Leaves, and waits until all members have left. Throws a lost_error if the others may have gone on without this one. */
     void leave() { detail::check(zklock_member_leave(get(), ZKLOCK_FOREVER)); }
     /** Leaves, and waits for up to this time; false if others are still inside. Any other failure throws. */
     bool leave_for(detail::span wait) { return detail::in_time(zklock_member_leave(get(), detail::ms(wait))); }
     /** Leaves and waits in the background, for up to this time. Then the call gives a timeout_error. */
     async_call<void> start_leave(detail::span wait = detail::span::max()) {
-        return async_call<void>(ask<zklock_call *>(zklock_member_leave_start, detail::ms(wait)));
+        return begun<void>(zklock_member_leave_start, detail::ms(wait));
     }
     /** Why the member was lost; reason::none if it is not lost. */
     reason lost_reason() const noexcept { return static_cast<reason>(zklock_member_loss(get())); }
     /** The path of the member's node. */
     std::string node() const { return zklock_member_node(get()); }
 };
-
-/** Not for use outside these files. */
-namespace detail {
-template <>
-struct given<member> {
-    static member by(zklock_call *done) { return member(ask<zklock_member *>(zklock_call_member, done)); }
-};
-} // namespace detail
 
 /**
  * A double barrier, whose members begin together and end together.
@@ -56,7 +50,7 @@ public:
     member enter() const { return member(ask<zklock_member *>(zklock_double_barrier_enter, ZKLOCK_FOREVER)); }
     /** Enters as a new member and waits in the background, for up to this time. Then the call gives a timeout_error. */
     async_call<member> start_enter(detail::span wait = detail::span::max()) const {
-        return async_call<member>(ask<zklock_call *>(zklock_double_barrier_enter_start, detail::ms(wait)));
+        return begun<member>(zklock_double_barrier_enter_start, detail::ms(wait));
     }
     /** Like enter(), but waits for up to this time; nothing when the time is over. */
     [[nodiscard]] std::optional<member> enter_for(detail::span wait) const {

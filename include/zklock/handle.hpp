@@ -10,6 +10,9 @@
 #include "call.hpp"
 
 namespace zklock {
+template <class Result>
+class async_call;
+
 /** Not for use outside these files. */
 namespace detail {
 /** Owns a handle of zklock.h, and makes calls with it. */
@@ -23,6 +26,12 @@ protected:
     template <class Value, class Call, class... Given>
     Value ask(Call call, Given... given) const {
         return detail::ask<Value>(call, get(), given...);
+    }
+
+    /** Starts a call in the background. */
+    template <class Result, class Call, class... Given>
+    async_call<Result> begun(Call call, Given... given) const {
+        return async_call<Result>(ask<zklock_call *>(call, given...));
     }
 
     /** Like ask(), for calls where one status is not an error, but means that there is nothing. */

@@ -132,6 +132,8 @@ private:
 class [[nodiscard]] hold : public detail::owner<zklock_hold, zklock_hold_free> {
 public:
     using owner::owner;
+    /** Not for use outside these files. */
+    static hold taken_from(zklock_call *done) { return hold(detail::ask<zklock_hold *>(zklock_call_hold, done)); }
     /**
      * The fencing token. Have the resource that the lock guards refuse any token smaller than the largest it has seen, and
      * accept an equal one. If two grants exclude each other, the later one has the larger token, except that grants on
@@ -226,7 +228,7 @@ public:
      * lock, and the result may then be a misuse_error.
      */
     async_call<std::chrono::milliseconds> start_confirm() const {
-        return async_call<std::chrono::milliseconds>(ask<zklock_call *>(zklock_hold_confirm_start));
+        return begun<std::chrono::milliseconds>(zklock_hold_confirm_start);
     }
     /**
      * Reads a node; nothing if it does not exist. The answer is at least as recent as everything that the servers had
@@ -258,7 +260,7 @@ public:
     /** Releases the hold, and waits until the servers have confirmed it. Throws a lost_error if the hold was lost. */
     void release() { detail::check(zklock_release(get())); }
     /** Does what release() does, in the background. It goes on even if the call is destroyed. */
-    async_call<void> start_release() { return async_call<void>(ask<zklock_call *>(zklock_release_start)); }
+    async_call<void> start_release() { return begun<void>(zklock_release_start); }
 private:
     static void tell_lost(zklock_hold *, zklock_reason why, void *context) noexcept {
         // The callback may destroy the hold, but must not destroy itself while it runs.
@@ -277,13 +279,6 @@ inline const char *fence_sql(database of, fence_statement which) {
     return detail::ask<const char *>(zklock_fence_sql, static_cast<zklock_database>(of), static_cast<zklock_fence_statement>(which));
 }
 
-/** Not for use outside these files. */
-namespace detail {
-template <>
-struct given<hold> {
-    static hold by(zklock_call *done) { return hold(ask<zklock_hold *>(zklock_call_hold, done)); }
-};
-} // namespace detail
 } // namespace zklock
 
 #endif // ZKLOCK_HOLD_HPP

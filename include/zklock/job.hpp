@@ -32,6 +32,8 @@ struct record {
 class [[nodiscard]] run {
 public:
     explicit run(zklock_hold *owned) noexcept : hold_(owned) {}
+    /** Not for use outside these files. */
+    static run taken_from(zklock_call *done) { return run(detail::ask<zklock_hold *>(zklock_call_hold, done)); }
     /** The hold of the job's lock, for its token and its loss. If you release it, the run cannot be recorded as done. */
     const zklock::hold &hold() const noexcept { return hold_; }
     zklock::hold &hold() noexcept { return hold_; }
@@ -51,14 +53,6 @@ private:
 
     zklock::hold hold_;
 };
-
-/** Not for use outside these files. */
-namespace detail {
-template <>
-struct given<run> {
-    static run by(zklock_call *done) { return run(ask<zklock_hold *>(zklock_call_hold, done)); }
-};
-} // namespace detail
 
 /**
  * A job, which runs on one of many hosts, once in each period.
@@ -86,7 +80,7 @@ public:
     /** Begins a run in the background, and waits for up to this time. Then the call gives a timeout_error. If the job has run
         in this period, it gives a done_error. */
     async_call<run> start_begin(detail::span wait = detail::span::max()) const {
-        return async_call<run>(ask<zklock_call *>(zklock_job_begin_start, detail::ms(wait)));
+        return begun<run>(zklock_job_begin_start, detail::ms(wait));
     }
     /** What is recorded of the last run; nothing if the job has never run. It neither waits for a run nor disturbs it. */
     std::optional<record> last() const {

@@ -31,14 +31,12 @@ public:
     }
     /** Starts to wait for the lock, for up to this time, and returns at once. */
     async_call<hold> start(detail::span wait = detail::span::max()) const {
-        return async_call<hold>(ask<zklock_call *>(zklock_acquire_start, detail::ms(wait)));
+        return begun<hold>(zklock_acquire_start, detail::ms(wait));
     }
     /** The contenders in the queue, holders first. Those of other libraries are included. */
     std::vector<contender> contenders() const { return detail::shown_by(zklock_contenders, get()); }
     /** Does what contenders() does, in the background. */
-    async_call<std::vector<contender>> start_contenders() const {
-        return async_call<std::vector<contender>>(ask<zklock_call *>(zklock_contenders_start));
-    }
+    async_call<std::vector<contender>> start_contenders() const { return begun<std::vector<contender>>(zklock_contenders_start); }
     /** Takes the contender with this node out of the queue; false if the node no longer existed. See zklock_evict. */
     bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
     /** Takes the lock away from all its holders, and returns them. See zklock_evict for what this breaks. */
