@@ -2,7 +2,7 @@
 //! interface.
 
 pub use crate::base::duration::parse_duration;
-pub use crate::base::message::Message;
+pub use crate::base::message::{Given, Message};
 pub use crate::base::sockets::above_streams;
 pub use crate::connect::named::{Named, Value, unknown};
 pub use crate::connect::options::hosts_from_env;

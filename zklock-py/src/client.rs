@@ -10,14 +10,13 @@ use crate::guest::log;
 use crate::guest::number::{self, Timeout};
 use crate::kinds::BaseClient;
 use crate::noun::{Class, Face, noun};
-use crate::settings::credentials::{AccessText, Auth, with_access};
 use crate::settings::guardian;
 use crate::settings::hosts::Hosts;
-use crate::settings::options::{Timeouts, options};
-use crate::settings::tls::Tls;
+use crate::settings::options::options_of;
 use crate::verb::{Convert, Verb, nothing, or_raise};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -198,33 +197,16 @@ both {
 
 blocking {
     #[new]
-    #[pyo3(signature = (hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true, loss_timeout=None), text_signature = "(hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, loss_timeout=None)")]
-    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    #[pyo3(signature = (hosts=None, **options), text_signature = "(hosts=None, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, loss_timeout=None)")]
     fn new(
         py: Python<'_>,
         hosts: Option<Hosts>,
-        session_timeout: f64,
-        connect_timeout: f64,
-        try_timeout: f64,
-        chroot: Option<&str>,
-        create_chroot: bool,
-        identity: Option<&str>,
-        tls: Option<&Bound<'_, Tls>>,
-        auth: Option<Auth>,
-        access: AccessText,
-        server_version: Option<(u32, u32)>,
-        heartbeat: bool,
-        loss_timeout: Option<f64>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let tls = tls.map(Bound::get);
-        let timeouts =
-            Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout, loss_timeout };
         let hosts = hosts
             .map_or_else(hosts_from_env, |Hosts(hosts)| Ok(hosts))
             .map_err(|error| raised(py, &error))?;
-        let options = options(py, &hosts, &timeouts, chroot, identity, tls, server_version)?;
-        let options =
-            with_access(py, options.create_chroot(create_chroot).heartbeat(heartbeat), auth, access)?;
+        let options = options_of(py.get_type::<Self>().as_any(), &hosts, options)?;
         log::prepare(py)?;
         let inner = ClientInner::new(options, hosts);
         let weak = Arc::downgrade(&inner);

@@ -5,21 +5,20 @@ use crate::calls::anchor::CallbackAnchor;
 use crate::calls::callback::Callback;
 use crate::client_inner::ClientInner;
 use crate::double_barrier::{AsyncDoubleBarrier, DoubleBarrier, DoubleBarrierInner};
-use crate::guest::error::{forked, invalid, raised, unpicklable};
-use crate::guest::mirror::table;
+use crate::guest::error::{forked, raised, unpicklable};
 use crate::guest::number::{self, Every, Timeout};
 use crate::guest::value;
 use crate::job::{AsyncJob, Job, JobInner};
 use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
 use crate::noun::Face;
-use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use crate::settings::keyword::keywords;
+use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{Error, Foreign, LockSpec, Naming};
+use zklock::{Error, LockSpec};
 
 /// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
 /// ``Lock``, and an ``AsyncClient`` makes an ``AsyncLock``.
@@ -94,50 +93,24 @@ impl BaseClient {
         Ok(Self { inner, face, anchor })
     }
 
-    /// Makes a lock with these options, of those that its kind has.
+    /// Makes a lock with these options, of those that this method has.
     fn made(
         slf: &Bound<'_, Self>,
+        method: &str,
         spec: Result<LockSpec, Error>,
-        has: &[&str],
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let (py, client) = (slf.py(), slf.get());
         let mut spec = spec.map_err(|error| raised(py, &error))?;
         let (mut timeout, mut cancels) = (None, true);
-        for (name, value) in options.into_iter().flatten() {
-            let name: String = name.extract()?;
-            let option = Keyword { name: &name, value };
-            spec = match name.as_str() {
-                _ if !has.contains(&name.as_str()) => return Err(option.is_none_of(has)),
-                "timeout" => {
-                    timeout = option.get()?;
-                    spec
+        if options.is_some() {
+            for option in keywords(&slf.getattr(method)?, options)? {
+                match option.name.as_str() {
+                    "timeout" => timeout = option.get()?,
+                    "cancel" => cancels = option.get()?,
+                    _ => spec = option.set(LockSpec::NAMED, spec, LockSpec::set)?,
                 }
-                "cancel" => {
-                    cancels = option.get()?;
-                    spec
-                }
-                "reentrant" => spec.reentrant(option.get()?),
-                "permits" => spec.permits(number::count(py, "permits", option.get()?)?),
-                "linger" => {
-                    let seconds: Option<f64> = option.get()?;
-                    spec.linger(number::seconds(py, "linger", seconds.unwrap_or_default())?)
-                }
-                "max_local_handoffs" => {
-                    spec.max_local_handoffs(number::count(py, "max_local_handoffs", option.get()?)?)
-                }
-                "naming" => spec.naming(naming_of(py, &option.get::<String>()?)?),
-                "foreign" => {
-                    let name = |foreign: &Foreign| foreign_name(*foreign).to_owned();
-                    spec.foreign(chosen(py, "foreign", &option.get::<String>()?, Foreign::ALL, name)?)
-                }
-                // The rest are texts that may be left out.
-                name => match (option.get::<Option<String>>()?, name) {
-                    (Some(path), "limit_at") => spec.limit_at(&path),
-                    (Some(name), _) => spec.metrics_name(&name),
-                    (None, _) => spec,
-                },
-            };
+            }
         }
         client.face.lock(py, LockInner::new(py, &client.inner, &spec, timeout, cancels)?)
     }
@@ -183,9 +156,9 @@ impl BaseClient {
     /// In a pattern, ``{sequence}`` is the number that the server appends, and comes last. ``{name}`` is the last component of
     /// the path, for several locks under one node. ``{any}`` is what each contender chooses. Children whose names do not match
     /// are ignored.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
-    fn mutex(slf: &Bound<'_, Self>, path: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
-        Self::made(slf, LockSpec::mutex(path), MUTEX, options)
+    #[pyo3(signature = (path, **with), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
+    fn mutex(slf: &Bound<'_, Self>, path: &str, with: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+        Self::made(slf, "mutex", LockSpec::mutex(path), with)
     }
 
     /// The read side of the read/write lock at ``path``: several readers can hold it at once.
@@ -201,13 +174,9 @@ impl BaseClient {
     /// readers have ``R`` there and its writers ``W``: see :meth:`mutex`. A writer's token is larger than those of earlier
     /// readers, and a reader's token is larger than those of earlier writers. Among readers that hold the lock together, the
     /// order of tokens means nothing.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
-    fn read_lock(
-        slf: &Bound<'_, Self>,
-        path: &str,
-        options: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, LockSpec::read_lock(path), MUTEX, options)
+    #[pyo3(signature = (path, **with), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
+    fn read_lock(slf: &Bound<'_, Self>, path: &str, with: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+        Self::made(slf, "read_lock", LockSpec::read_lock(path), with)
     }
 
     /// The write side of the read/write lock at ``path``: one writer at a time, and no readers.
@@ -225,13 +194,13 @@ impl BaseClient {
     ///
     /// A write hold that is not reentrant may be in use by any thread or task. So until it is released, even the thread
     /// that acquired it waits for the read side, like all others. Later readers do not starve a waiting writer.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
+    #[pyo3(signature = (path, **with), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, linger=None, max_local_handoffs=0, metrics_name=None, naming='curator', foreign='refuse')")]
     fn write_lock(
         slf: &Bound<'_, Self>,
         path: &str,
-        options: Option<&Bound<'_, PyDict>>,
+        with: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, LockSpec::write_lock(path), MUTEX, options)
+        Self::made(slf, "write_lock", LockSpec::write_lock(path), with)
     }
 
     /// The semaphore at ``path`` with ``limit`` permits. A hold takes one of them, or as many as ``permits`` says.
@@ -248,15 +217,15 @@ impl BaseClient {
     ///
     /// It is compatible with Curator's ``InterProcessSemaphoreV2`` of the same path and, with a limit of 1, with its
     /// ``InterProcessSemaphoreMutex``.
-    #[pyo3(signature = (path, limit, **options), text_signature = "($self, path, limit, *, permits=1, limit_at=None, timeout=None, cancel=True, metrics_name=None, foreign='refuse')")]
+    #[pyo3(signature = (path, limit, **with), text_signature = "($self, path, limit, *, permits=1, limit_at=None, timeout=None, cancel=True, metrics_name=None, foreign='refuse')")]
     fn semaphore(
         slf: &Bound<'_, Self>,
         path: &str,
         limit: i64,
-        options: Option<&Bound<'_, PyDict>>,
+        with: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let limit = number::count(slf.py(), "limit", limit)?;
-        Self::made(slf, LockSpec::semaphore(path, limit), SEMAPHORE, options)
+        Self::made(slf, "semaphore", LockSpec::semaphore(path, limit), with)
     }
 
     /// The election at ``path``: one candidate leads, and the others are ready to take over.
@@ -267,13 +236,9 @@ impl BaseClient {
     ///
     /// To campaign, acquire it. To resign, release it. ``Lock.observe`` reports the leader. It shares a queue with
     /// Curator's ``LeaderLatch``.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, metrics_name=None, foreign='refuse')")]
-    fn election(
-        slf: &Bound<'_, Self>,
-        path: &str,
-        options: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, LockSpec::election(path), ELECTION, options)
+    #[pyo3(signature = (path, **with), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, metrics_name=None, foreign='refuse')")]
+    fn election(slf: &Bound<'_, Self>, path: &str, with: Option<&Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+        Self::made(slf, "election", LockSpec::election(path), with)
     }
 
     /// The single-node lock at ``path``: a single node that exists or not, for jobs that are tried once.
@@ -285,13 +250,13 @@ impl BaseClient {
     ///
     /// There is no queue: when the node is deleted, all waiters are woken, and the first to create it again has the lock.
     /// To wait in order, use a mutex.
-    #[pyo3(signature = (path, **options), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, metrics_name=None)")]
+    #[pyo3(signature = (path, **with), text_signature = "($self, path, *, timeout=None, reentrant=False, cancel=True, metrics_name=None)")]
     fn single_node(
         slf: &Bound<'_, Self>,
         path: &str,
-        options: Option<&Bound<'_, PyDict>>,
+        with: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, LockSpec::single_node(path), SET, options)
+        Self::made(slf, "single_node", LockSpec::single_node(path), with)
     }
 
     /// A set of these locks, which are acquired and released together: all or none.
@@ -305,13 +270,13 @@ impl BaseClient {
     /// mutexes, read and write sides, semaphores and elections of this client. A lock that is named twice is in the set once,
     /// but no two different locks may have the same path. Each lock keeps its own options, except that ``timeout`` and
     /// ``reentrant`` are those of the set.
-    #[pyo3(signature = (locks, **options), text_signature = "($self, locks, *, timeout=None, reentrant=False, cancel=True, metrics_name=None)")]
+    #[pyo3(signature = (locks, **with), text_signature = "($self, locks, *, timeout=None, reentrant=False, cancel=True, metrics_name=None)")]
     fn all(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
-        options: Option<&Bound<'_, PyDict>>,
+        with: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, slf.get().inner.core.all_of(&locks_of(locks)?), SET, options)
+        Self::made(slf, "all", slf.get().inner.core.all_of(&locks_of(locks)?), with)
     }
 
     /// A choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the others.
@@ -326,13 +291,13 @@ impl BaseClient {
     /// named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
     /// may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
     /// lock that the caller already holds counts as busy, unless it is reentrant.
-    #[pyo3(signature = (locks, **options), text_signature = "($self, locks, *, timeout=None, cancel=True, metrics_name=None)")]
+    #[pyo3(signature = (locks, **with), text_signature = "($self, locks, *, timeout=None, cancel=True, metrics_name=None)")]
     fn any(
         slf: &Bound<'_, Self>,
         locks: &Bound<'_, PyAny>,
-        options: Option<&Bound<'_, PyDict>>,
+        with: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, slf.get().inner.core.any_of(&locks_of(locks)?), CHOICE, options)
+        Self::made(slf, "any", slf.get().inner.core.any_of(&locks_of(locks)?), with)
     }
 
     /// The job at ``path``, which runs on one host in each period: a ``Job``, or for asyncio an ``AsyncJob``.
@@ -537,71 +502,7 @@ pub(crate) fn prometheus_text(clients: &Bound<'_, PyMapping>) -> PyResult<String
     Ok(zklock::prometheus_text(&stats.collect()))
 }
 
-/// The options of each kind, as their signatures name them for Python.
-const MUTEX: &[&str] =
-    &["timeout", "reentrant", "cancel", "linger", "max_local_handoffs", "metrics_name", "naming", "foreign"];
-const SEMAPHORE: &[&str] = &["permits", "limit_at", "timeout", "cancel", "metrics_name", "foreign"];
-const ELECTION: &[&str] = &["timeout", "reentrant", "cancel", "metrics_name", "foreign"];
-const SET: &[&str] = &["timeout", "reentrant", "cancel", "metrics_name"];
-const CHOICE: &[&str] = &["timeout", "cancel", "metrics_name"];
-
-/// An option that is given by its name.
-struct Keyword<'a, 'py> {
-    name: &'a str,
-    value: Bound<'py, PyAny>,
-}
-
-impl<'py> Keyword<'_, 'py> {
-    fn get<T: FromPyObjectOwned<'py>>(&self) -> PyResult<T> {
-        self.value.extract().map_err(|error: T::Error| {
-            let (py, error) = (self.value.py(), error.into());
-            if !error.is_instance_of::<PyTypeError>(py) {
-                return error;
-            }
-            PyTypeError::new_err(format!("argument '{}': {}", self.name, error.value(py)))
-        })
-    }
-
-    /// Returns the error for an option that this kind does not have.
-    fn is_none_of(&self, has: &[&str]) -> PyErr {
-        let py = self.value.py();
-        let close = || {
-            let close = py.import("difflib")?.call_method1("get_close_matches", (self.name, has, 1, 0.0))?;
-            close.get_item(0)?.extract::<String>()
-        };
-        let nearest = close().unwrap_or_default();
-        let (name, all) = (self.name, has.join(", "));
-        PyTypeError::new_err(format!("there is no option {name} here: the nearest is {nearest}, of {all}"))
-    }
-}
-
 /// Returns the locks that were given, blocking or asyncio.
 fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock::Lock>> {
     locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().inner.core.clone())).collect()
-}
-
-/// Returns the naming scheme with this name, or of this pattern.
-fn naming_of(py: Python<'_>, name: &str) -> PyResult<Naming> {
-    if name.contains('{') {
-        return Naming::pattern(name).map_err(|problem| invalid(py, format!("naming={name:?}: {problem}")));
-    }
-    chosen(py, "naming", name, Naming::ALL, ToString::to_string)
-}
-
-table! {
-    fn foreign_name(Foreign) -> &'static str { Refuse => "refuse", IgnoreUnknown => "ignore-unknown", }
-}
-
-/// Looks up one of a fixed set of words.
-pub(crate) fn chosen<T: Clone>(
-    py: Python<'_>,
-    what: &str,
-    given: &str,
-    all: &[T],
-    name: impl Fn(&T) -> String,
-) -> PyResult<T> {
-    all.iter().find(|one| name(one) == given).cloned().ok_or_else(|| {
-        let names: Vec<_> = all.iter().map(|one| format!("{:?}", name(one))).collect();
-        invalid(py, format!("{what}={given:?}: it is {}", names.join(" or ")))
-    })
 }

@@ -159,7 +159,7 @@ fn a_certificate_and_its_key_may_come_from_different_places() {
     let file = folder.file("a.conf", "hosts = zk1:2181\ntls = yes\nkey = client.key\n");
     let ended = failed(&file);
     assert!(
-        ended.errors.contains("the option key needs its certificate: give the option cert as well"),
+        ended.errors.contains("a certificate needs its key, and a key its certificate: give both or none"),
         "{ended:?}"
     );
     let ended = output(zklock_with(&file).args(["--cert", "/nowhere.pem", "ls", "/a"]));

@@ -22,7 +22,9 @@ pub struct Message {
 }
 
 /// A value, or the file or the environment variable that has it.
-pub(crate) enum Given<'a> {
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "they are said above")]
+pub enum Given<'a> {
     Text(&'a str),
     File(&'a Path),
     Variable(&'a str),

@@ -609,8 +609,9 @@ impl ClientOptions {
         }
     }
 
-    /// Takes a login, or a part of TLS.
-    fn take(mut self, key: &str, given: &Given<'_>) -> Result<Self, Error> {
+    /// Takes a login, or a part of TLS. It is hidden, because only Python has files whose names are no text.
+    #[doc(hidden)]
+    pub fn take(mut self, key: &str, given: &Given<'_>) -> Result<Self, Error> {
         #[cfg(feature = "tls")]
         if self.parts.take(key, given)? {
             return Ok(self);

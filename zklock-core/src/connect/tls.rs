@@ -350,12 +350,7 @@ impl Parts {
         let identity = match (self.certificate, self.key) {
             (None, None) => None,
             (Some(certificate), Some(key)) => Some((certificate, key)),
-            (Some(_), None) => {
-                return Err(invalid("the option cert", "needs its key: give the option key as well"));
-            }
-            (None, Some(_)) => {
-                return Err(invalid("the option key", "needs its certificate: give the option cert as well"));
-            }
+            _ => return Err(invalid("a certificate", "needs its key, and a key its certificate: give both or none")),
         };
         let authorities = match self.authorities {
             Some(authorities) => authorities,

@@ -1,95 +1,54 @@
 //! Logins, and the access lists of what a client creates.
 
 use crate::guest::error::{raised, unpicklable};
+use crate::settings::secret::secret;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use std::path::PathBuf;
-use zklock::{Access, ClientOptions, Credentials, Error};
+use zklock::{Access, Credentials};
 
-/// A login with ZooKeeper's scheme ``digest``: a user and a password.
-///
-/// ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
-///
-/// The servers keep no list of users, so a wrong password is not an error. With it, the client is another user, which
-/// no access list names. The password crosses the network in plain text, so use TLS if others could listen. It never
-/// appears in the log, in ``repr`` or in an exception.
-#[pyclass(frozen, module = "zklock")]
-pub(crate) struct Digest(Credentials);
-
-#[pymethods]
-impl Digest {
-    #[new]
-    fn new(py: Python<'_>, user: &str, password: &str) -> PyResult<Self> {
-        Credentials::digest(user, password).map(Self).map_err(|error| raised(py, &error))
-    }
-
-    /// The users and passwords in a file, one ``user:password`` per line. The client logs in as all of them.
+secret! {
+    /// A login with ZooKeeper's scheme ``digest``: a user and a password.
     ///
-    /// The file is read now, and again for each connection, so that passwords can be changed while the client runs. If it
-    /// cannot be read at that time, the client makes no new connection.
-    #[staticmethod]
-    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| Credentials::from_file(path)).map(Self).map_err(|error| raised(py, &error))
-    }
+    /// ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
+    ///
+    /// The servers keep no list of users, so a wrong password is not an error. With it, the client is another user, which
+    /// no access list names. The password crosses the network in plain text, so use TLS if others could listen. It never
+    /// appears in the log, in ``repr`` or in an exception.
+    struct Digest(Credentials) = Credentials::digest => (user, password);
 
-    /// The ``user:password`` in an environment variable, which is read now.
-    #[staticmethod]
-    fn from_env(py: Python<'_>, variable: &str) -> PyResult<Self> {
-        Credentials::from_env(variable).map(Self).map_err(|error| raised(py, &error))
-    }
+    Digest {
+        /// The users and passwords in a file, one ``user:password`` per line. The client logs in as all of them.
+        ///
+        /// The file is read now, and again for each connection, so that passwords can be changed while the client runs. If it
+        /// cannot be read at that time, the client makes no new connection.
+        fn from_file = Credentials::from_file;
 
-    fn __repr__(&self) -> String {
-        format!("<zklock.Digest: {:?}>", self.0)
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Digest", "send the path of its file"))
+        /// The ``user:password`` in an environment variable, which is read now.
+        fn from_env = Credentials::from_env;
     }
 }
 
-/// A login by SASL, with the mechanism DIGEST-MD5: a user and a password.
-///
-/// ``zklock.Client(hosts, auth=zklock.Sasl("billing", password), access="creator-all")``
-///
-/// In access lists the user is ``sasl:billing``. The servers list their users in the section ``Server`` of their JAAS
-/// file. Connecting raises ``Refused`` if the password is wrong, if the servers do not know the user, or if they are
-/// not set up for SASL. A password that is changed on the servers takes effect with the next connection. If they refuse
-/// the old one, the client cannot reconnect, and loses its session and its holds. A client can log in as only one user
-/// by SASL, and as others by ``Digest`` at the same time.
-///
-/// The password never appears in the log, in ``repr`` or in an exception, and does not cross the network. But a
-/// listener can use what crosses the network to test guesses of the password, so use TLS.
-#[pyclass(frozen, module = "zklock")]
-pub(crate) struct Sasl(Credentials);
-
-#[pymethods]
-impl Sasl {
-    #[new]
-    fn new(py: Python<'_>, user: &str, password: &str) -> PyResult<Self> {
-        Credentials::sasl(user, password).map(Self).map_err(|error| raised(py, &error))
-    }
-
-    /// The user and the password in a file: a single line ``user:password``.
+secret! {
+    /// A login by SASL, with the mechanism DIGEST-MD5: a user and a password.
     ///
-    /// The file is read now, and again for each connection, so that the password can be changed while the client runs. If
-    /// it cannot be read at that time, the client makes no new connection.
-    #[staticmethod]
-    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| Credentials::sasl_from_file(path)).map(Self).map_err(|error| raised(py, &error))
-    }
+    /// ``zklock.Client(hosts, auth=zklock.Sasl("billing", password), access="creator-all")``
+    ///
+    /// In access lists the user is ``sasl:billing``. The servers list their users in the section ``Server`` of their JAAS
+    /// file. Connecting raises ``Refused`` if the password is wrong, if the servers do not know the user, or if they are
+    /// not set up for SASL. A password that is changed on the servers takes effect with the next connection. If they refuse
+    /// the old one, the client cannot reconnect, and loses its session and its holds. A client can log in as only one user
+    /// by SASL, and as others by ``Digest`` at the same time.
+    ///
+    /// The password never appears in the log, in ``repr`` or in an exception, and does not cross the network. But a
+    /// listener can use what crosses the network to test guesses of the password, so use TLS.
+    struct Sasl(Credentials) = Credentials::sasl => (user, password);
 
-    /// The ``user:password`` in an environment variable, which is read now.
-    #[staticmethod]
-    fn from_env(py: Python<'_>, variable: &str) -> PyResult<Self> {
-        Credentials::sasl_from_env(variable).map(Self).map_err(|error| raised(py, &error))
-    }
+    Sasl {
+        /// The user and the password in a file: a single line ``user:password``. It is read as that of ``Digest.from_file``.
+        fn from_file = Credentials::sasl_from_file;
 
-    fn __repr__(&self) -> String {
-        format!("<zklock.Sasl: {:?}>", self.0)
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Sasl", "send the path of its file"))
+        /// The ``user:password`` in an environment variable, which is read now.
+        fn from_env = Credentials::sasl_from_env;
     }
 }
 
@@ -134,77 +93,25 @@ fn login(value: &Bound<'_, PyAny>) -> Option<Credentials> {
     digest.or_else(sasl).or_else(kerberos)
 }
 
-/// One login or several, in any form that users may write.
-#[derive(Default)]
-pub(crate) struct Auth(Vec<Credentials>);
-
-impl<'py> FromPyObject<'_, 'py> for Auth {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Some(one) = login(&value) {
-            return Ok(Self(vec![one]));
-        }
-        // Do not quote it: it may contain a password.
-        let wrong = || {
-            PyTypeError::new_err(
-                "auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of these",
-            )
-        };
-        let mut all = Vec::new();
-        for one in value.try_iter().map_err(|_| wrong())? {
-            all.push(login(&one?).ok_or_else(wrong)?);
-        }
-        Ok(Self(all))
+/// Reads the argument `auth`: one login, or several.
+pub(crate) fn logins(given: &Bound<'_, PyAny>) -> PyResult<Vec<Credentials>> {
+    if let Some(one) = login(given) {
+        return Ok(vec![one]);
     }
+    // Do not quote it: it may contain a password.
+    let text = "auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of these";
+    let wrong = || PyTypeError::new_err(text);
+    given.try_iter().map_err(|_| wrong())?.map(|one| login(&one?).ok_or_else(wrong)).collect()
 }
 
-/// Returns the options with these logins.
-pub(crate) fn with_access(
-    py: Python<'_>,
-    options: ClientOptions,
-    auth: Option<Auth>,
-    access: AccessText,
-) -> PyResult<ClientOptions> {
-    let access = access.read().map_err(|error| raised(py, &error))?;
-    let Auth(all) = auth.unwrap_or_default();
-    let options = all.into_iter().fold(options, ClientOptions::credentials).access(access);
-    options.check().map_err(|error| raised(py, &error))?;
-    Ok(options)
-}
-
-/// The access argument, in any form that users may write.
-pub(crate) enum AccessText {
-    Whole(String),
-    /// A list with one entry each.
-    Entries(Vec<String>),
-}
-
-impl Default for AccessText {
-    fn default() -> Self {
-        Self::Whole(Access::default().to_string())
-    }
-}
-
-impl AccessText {
-    fn read(self) -> Result<Access, Error> {
-        match self {
-            Self::Whole(text) => text.parse(),
-            Self::Entries(entries) => Access::of_texts(entries),
-        }
-    }
-}
-
-impl<'py> FromPyObject<'_, 'py> for AccessText {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(whole) = value.extract() {
-            return Ok(Self::Whole(whole));
-        }
-        let wrong = || PyTypeError::new_err("access is a str, or a list of entries, each a str");
-        let entries = value.try_iter().map_err(|_| wrong())?;
-        let entries = entries.map(|entry| entry?.extract().map_err(|_| wrong()));
-        Ok(Self::Entries(entries.collect::<PyResult<_>>()?))
-    }
+/// Reads the argument `access`: a text, or a list with one entry each.
+pub(crate) fn access(given: &Bound<'_, PyAny>) -> PyResult<Access> {
+    let read = if let Ok(whole) = given.extract::<String>() {
+        whole.parse()
+    } else {
+        let wrong = |_| PyTypeError::new_err("access is a str, or a list of entries, each a str");
+        let entries = given.try_iter().map_err(wrong)?.map(|entry| entry?.extract().map_err(wrong));
+        Access::of_texts(entries.collect::<PyResult<Vec<String>>>()?)
+    };
+    read.map_err(|error| raised(given.py(), &error))
 }

@@ -1,11 +1,13 @@
 //! TLS: which servers to trust, and the client's certificate.
 
-#[cfg(feature = "tls")]
-use crate::guest::error::raised;
-use crate::guest::error::{invalid, unpicklable};
+use crate::guest::error::{raised, unpicklable};
+use crate::settings::secret::secret;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use std::fmt;
 use std::path::PathBuf;
+use zklock::face::Given;
+use zklock::{ClientOptions, Error};
 
 /// How to connect with TLS. The arguments are PEM files: the authorities of the servers' certificates and, if the
 /// servers ask for one, a client certificate and its key.
@@ -20,11 +22,9 @@ use std::path::PathBuf;
 /// for the names given as hosts. None of these checks can be switched off.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Tls {
-    #[cfg(feature = "tls")]
-    inner: zklock::Tls,
-    /// `None`: the authorities of the system.
-    authorities: Option<PathBuf>,
-    certificate: Option<PathBuf>,
+    /// Those of a client that connects so.
+    pub(crate) options: ClientOptions,
+    shown: String,
 }
 
 #[pymethods]
@@ -36,7 +36,7 @@ impl Tls {
         authorities: PathBuf,
         certificate: Option<PathBuf>,
         key: Option<PathBuf>,
-        pass_phrase: Option<Opener>,
+        pass_phrase: Option<Phrase>,
     ) -> PyResult<Self> {
         Self::made(py, Some(authorities), certificate, key, pass_phrase)
     }
@@ -51,21 +51,13 @@ impl Tls {
         py: Python<'_>,
         certificate: Option<PathBuf>,
         key: Option<PathBuf>,
-        pass_phrase: Option<Opener>,
+        pass_phrase: Option<Phrase>,
     ) -> PyResult<Self> {
         Self::made(py, None, certificate, key, pass_phrase)
     }
 
     fn __repr__(&self) -> String {
-        let authorities = match &self.authorities {
-            Some(file) => file.display().to_string(),
-            None => "the system's authorities".to_owned(),
-        };
-        let identity = match &self.certificate {
-            Some(certificate) => format!(", certificate {}", certificate.display()),
-            None => String::new(),
-        };
-        format!("<zklock.Tls trusting {authorities}{identity}>")
+        format!("<zklock.Tls trusting {}>", self.shown)
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -74,139 +66,98 @@ impl Tls {
 }
 
 impl Tls {
-    #[cfg(feature = "tls")]
     fn made(
         py: Python<'_>,
         authorities: Option<PathBuf>,
         certificate: Option<PathBuf>,
         key: Option<PathBuf>,
-        pass_phrase: Option<Opener>,
+        pass_phrase: Option<Phrase>,
     ) -> PyResult<Self> {
-        let identity = match (&certificate, key) {
-            (Some(certificate), Some(key)) => Some((certificate.clone(), key)),
-            (None, None) => None,
-            _ => {
-                let message = "a certificate needs its key, and a key its certificate: give both or none";
-                return Err(invalid(py, message.to_owned()));
-            }
-        };
-        let pass_phrase = match pass_phrase {
-            Some(Opener::Text(text)) => {
-                Some(zklock::PassPhrase::new(&text).map_err(|error| raised(py, &error))?)
-            }
-            Some(Opener::Made(pass_phrase)) => Some(pass_phrase),
-            None => None,
-        };
-        let made = py.detach(|| {
-            let mut tls = match &authorities {
-                Some(file) => zklock::Tls::from_file(file)?,
-                None => zklock::Tls::system()?,
-            };
-            if let Some(pass_phrase) = pass_phrase {
-                tls = tls.pass_phrase(pass_phrase);
-            }
-            match identity {
-                Some((certificate, key)) => tls.identity_from_files(certificate, key),
-                None => Ok(tls),
-            }
-        });
-        let inner = made.map_err(|error| raised(py, &error))?;
-        Ok(Self { inner, authorities, certificate })
-    }
-
-    #[cfg(not(feature = "tls"))]
-    fn made(
-        py: Python<'_>,
-        _: Option<PathBuf>,
-        _: Option<PathBuf>,
-        _: Option<PathBuf>,
-        _: Option<Opener>,
-    ) -> PyResult<Self> {
-        Err(without_tls(py))
-    }
-
-    #[cfg(feature = "tls")]
-    pub(crate) fn core(&self) -> zklock::Tls {
-        self.inner.clone()
-    }
-}
-
-#[cfg(not(feature = "tls"))]
-fn without_tls(py: Python<'_>) -> PyErr {
-    invalid(py, "this build of zklock has no TLS".to_owned())
-}
-
-/// The pass phrase of an encrypted key.
-///
-/// ``zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_file("/run/secrets/key"))``
-///
-/// Keys are read in the format that ``openssl genpkey -aes256`` writes. The pass phrase never appears in the log, in
-/// ``repr`` or in an exception.
-#[pyclass(frozen, module = "zklock")]
-pub(crate) struct PassPhrase(#[cfg(feature = "tls")] zklock::PassPhrase);
-
-#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there is none"))]
-#[pymethods]
-impl PassPhrase {
-    #[new]
-    fn new(py: Python<'_>, text: &str) -> PyResult<Self> {
-        #[cfg(feature = "tls")]
-        return zklock::PassPhrase::new(text).map(Self).map_err(|error| raised(py, &error));
-        #[cfg(not(feature = "tls"))]
-        Err(without_tls(py))
-    }
-
-    /// The first line of a file. The file is read now, and again for each connection.
-    #[staticmethod]
-    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        #[cfg(feature = "tls")]
-        {
-            let read = py.detach(|| zklock::PassPhrase::from_file(path));
-            read.map(Self).map_err(|error| raised(py, &error))
+        let mut shown = authorities
+            .as_ref()
+            .map_or("the system's authorities".to_owned(), |file| file.display().to_string());
+        if let Some(file) = &certificate {
+            shown += &format!(", certificate {}", file.display());
         }
-        #[cfg(not(feature = "tls"))]
-        Err(without_tls(py))
-    }
-
-    /// The value of an environment variable, which is read now.
-    #[staticmethod]
-    fn from_env(py: Python<'_>, variable: &str) -> PyResult<Self> {
-        #[cfg(feature = "tls")]
-        return zklock::PassPhrase::from_env(variable).map(Self).map_err(|error| raised(py, &error));
-        #[cfg(not(feature = "tls"))]
-        Err(without_tls(py))
-    }
-
-    fn __repr__(&self) -> String {
-        #[cfg(feature = "tls")]
-        return format!("<zklock.PassPhrase: {:?}>", self.0);
-        #[cfg(not(feature = "tls"))]
-        "<zklock.PassPhrase>".to_owned()
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("PassPhrase", "send the path of its file"))
+        let system = Some(("system", Given::Text("yes"))).filter(|_| authorities.is_none());
+        let files = [("ca", &authorities), ("cert", &certificate), ("key", &key)];
+        let files = files.into_iter().filter_map(|(key, file)| Some((key, Given::File(file.as_deref()?))));
+        let options = py.detach(|| {
+            let options = pass_phrase.map_or_else(none, |phrase| Ok(phrase.options))?;
+            let mut parts = system.into_iter().chain(files);
+            parts.try_fold(options, |options, (key, given)| options.take(key, &given))?.checked()
+        });
+        Ok(Self { options: options.map_err(|error| raised(py, &error))?, shown })
     }
 }
 
-/// A pass phrase, in any form that users may write.
-#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "without TLS nothing is opened"))]
-enum Opener {
-    Text(String),
-    #[cfg(feature = "tls")]
-    Made(zklock::PassPhrase),
+/// Options of a client, with nothing of TLS.
+fn none() -> Result<ClientOptions, Error> {
+    ClientOptions::new("localhost")
 }
 
-impl<'py> FromPyObject<'_, 'py> for Opener {
+secret! {
+    /// The pass phrase of an encrypted key.
+    ///
+    /// ``zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_file("/run/secrets/key"))``
+    ///
+    /// Keys are read in the format that ``openssl genpkey -aes256`` writes. The pass phrase never appears in the log, in
+    /// ``repr`` or in an exception.
+    struct PassPhrase(Phrase) = Phrase::of_text => (text);
+
+    PassPhrase {
+        /// The first line of a file. The file is read now, and again for each connection.
+        fn from_file = Phrase::of_file;
+
+        /// The value of an environment variable, which is read now.
+        fn from_env = Phrase::of_variable;
+    }
+}
+
+/// A pass phrase, which users may give as text too.
+#[derive(Clone)]
+pub(crate) struct Phrase {
+    /// Those that have it, and nothing else.
+    options: ClientOptions,
+    shown: String,
+}
+
+const HIDDEN: &str = "a pass phrase, hidden";
+
+impl Phrase {
+    fn given(given: &Given<'_>, shown: String) -> Result<Self, Error> {
+        Ok(Self { options: none()?.take("pass-phrase", given)?, shown })
+    }
+
+    fn of_text(text: &str) -> Result<Self, Error> {
+        Self::given(&Given::Text(text), HIDDEN.to_owned())
+    }
+
+    fn of_variable(variable: &str) -> Result<Self, Error> {
+        Self::given(&Given::Variable(variable), HIDDEN.to_owned())
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "so the class gives it")]
+    fn of_file(path: PathBuf) -> Result<Self, Error> {
+        Self::given(&Given::File(&path), format!("the pass phrase in the file {path:?}"))
+    }
+}
+
+impl fmt::Debug for Phrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Phrase {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        #[cfg(feature = "tls")]
         if let Ok(made) = value.cast::<PassPhrase>() {
-            return Ok(Self::Made(made.get().0.clone()));
+            return Ok(made.get().0.clone());
         }
         // Do not quote it: it may be a pass phrase in another form.
         let wrong = |_| PyTypeError::new_err("pass_phrase is a str, or a zklock.PassPhrase");
-        value.extract().map(Self::Text).map_err(wrong)
+        Self::of_text(&value.extract::<String>().map_err(wrong)?).map_err(|error| raised(value.py(), &error))
     }
 }
