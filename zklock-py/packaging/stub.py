@@ -11,11 +11,10 @@ import pathlib
 import re
 import typing
 
-# A class, the methods of a class, a method or a function, with its comment. See noun.rs for the methods of two classes.
+# A class, the methods of a class, a method or a function, with its comment. See noun.rs for those of two classes, and what they have.
 ITEM = re.compile(
     r"(?P<doc>(?:^ *///.*\n)*)(?:^ *#\[(?:(?!\]\n)[\s\S])*\]\n)*"
-    r"^ {0,8}(?:pub\(crate\) )?(?:struct (?P<cls>\w+)|(?:impl )?(?P<of>\w+)(?:\(\w+\))? \{$|fn (?P<function>\w+)"
-    r"|noun! \{ methods of (?P<two>\w+, \w+);)",
+    r"^ {0,8}(?:pub\(crate\) )?(?:struct (?P<cls>\w+)|(?:impl )?(?P<of>\w+)(?:\((?P<has>[\w :,]+)\))? \{$|fn (?P<function>\w+))",
     re.MULTILINE,
 )
 
@@ -41,8 +40,10 @@ def docs(sources: pathlib.Path) -> dict[str, str]:
             if item["of"]:
                 halves = {"both": classes[-2:], "blocking": classes[-2:-1], "asyncio": classes[-1:]}
                 of = halves.get(item["of"], [item["of"]])
-            elif item["cls"] or item["two"]:
-                classes += [item["cls"]] if item["cls"] else item["two"].split(", ")
+                if "aio" in (item["has"] or ""):
+                    found.update({f"{one}.aio": "This object for asyncio." for one in of})
+            elif item["cls"]:
+                classes.append(item["cls"])
             if doc and (item["cls"] or item["function"]):
                 found.update({item["cls"] or f"{one}.{item['function']}": doc for one in of})
     return found

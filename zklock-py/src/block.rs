@@ -12,7 +12,7 @@
 use crate::guest::sync::{Found, intern};
 use pyo3::exceptions::PyGeneratorExit;
 use pyo3::prelude::*;
-use pyo3::types::{PyFrozenSet, PyType};
+use pyo3::types::PyFrozenSet;
 
 /// The methods with which context managers enter and leave other context managers.
 const GO_BETWEENS: [&str; 6] =
@@ -91,9 +91,6 @@ impl Block {
 }
 
 /// Whether a block ends because its generator or coroutine is being closed.
-pub(crate) fn is_generator_exit(kind: &Bound<'_, PyAny>) -> PyResult<bool> {
-    match kind.cast::<PyType>() {
-        Ok(kind) => kind.is_subclass_of::<PyGeneratorExit>(),
-        Err(_) => Ok(false),
-    }
+pub(crate) fn is_generator_exit(exception: &Bound<'_, PyAny>) -> bool {
+    exception.is_instance_of::<PyGeneratorExit>()
 }

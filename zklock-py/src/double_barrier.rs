@@ -12,9 +12,10 @@ use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use crate::hold::note;
 use crate::inside::Inside;
-use crate::noun::{Class, Inner, noun};
+use crate::noun::{Class, Inner, Noun, noun};
 use crate::patience::Given;
 use crate::verb::{Convert, Verb, nothing, or_raise};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -56,7 +57,7 @@ impl DoubleBarrierInner {
     }
 
     /// Enters as a new member.
-    fn enter(
+    fn start(
         self: &Arc<Self>,
         timeout: Option<Duration>,
     ) -> Verb<
@@ -68,46 +69,40 @@ impl DoubleBarrierInner {
         Verb::new(Timed::new(move || core.enter_within(timeout)), member).of_client(&self.client)
     }
 
-    fn enter_blocking(
-        self: &Arc<Self>,
-        py: Python<'_>,
-        timeout: Option<Duration>,
-    ) -> PyResult<Arc<MemberInner>> {
-        let entered = self.enter(timeout).run(py)?;
+    fn enter_now(self: &Arc<Self>, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Arc<MemberInner>> {
+        let entered = self.start(timeout).run(py)?;
         // As with a lock: if a handler that is due raises, the member leaves.
         py.check_signals()?;
         Ok(entered)
     }
 
-    /// Makes a coroutine that enters, for an owner if it is for a block.
-    fn enter_later(
-        self: &Arc<Self>,
-        what: &'static str,
-        timeout: Option<Duration>,
-        block: Option<(Owner, Block)>,
-    ) -> Coroutine {
-        let inner = self.clone();
+    fn enter(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let block = Block::of_caller(py);
+        let member = self.enter_now(py, self.timeout)?;
+        self.inside.keep(owner::of_caller(py)?, block, member.clone());
+        Ok(Member::of(py, member)?.into_any())
+    }
+
+    fn exit(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = exception.py();
+        self.take(py, owner::of_caller(py)?, Block::of_caller(py))?.exit(exception)
+    }
+
+    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let (owner, block, inner) = (owner::of_task_or_unique(py)?, Block::of_caller(py), self.clone());
         let deliver = move |py: Python<'_>, member: Arc<MemberInner>| {
             let given = AsyncMember::of(py, member.clone())?.into_any();
-            if let Some((owner, block)) = block {
-                inner.inside.keep(owner, block, member);
-            }
+            inner.inside.keep(owner, block, member);
             Ok(given)
         };
-        self.enter(timeout).and_then(deliver).coroutine(what)
+        let entering = self.start(self.timeout).and_then(deliver);
+        entering.coroutine("AsyncDoubleBarrier.__aenter__").into_py_any(py)
     }
 
-    /// `__aenter__`.
-    fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
-        let block = (owner::of_task_or_unique(py)?, Block::of_caller(py));
-        Ok(self.enter_later("AsyncDoubleBarrier.__aenter__", self.timeout, Some(block)))
-    }
-
-    /// `__aexit__`.
-    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
-        let py = kind.py();
+    fn end_block(&self, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = exception.py();
         let member = self.take(py, owner::of_task_or_unique(py)?, Block::of_caller(py))?;
-        member.end_block(kind, exception)
+        member.end_block(exception)
     }
 
     /// Returns the member that the end of a block leaves with.
@@ -122,9 +117,6 @@ impl DoubleBarrierInner {
 }
 
 impl Inner for DoubleBarrierInner {
-    const UNPICKLABLE: (&'static str, &'static str) =
-        ("DoubleBarrier", "send its path, and make a Client and a DoubleBarrier in each process");
-
     fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         self.client.callbacks.anchor(py)
     }
@@ -135,8 +127,6 @@ impl Inner for DoubleBarrierInner {
 }
 
 impl Inner for MemberInner {
-    const UNPICKLABLE: (&'static str, &'static str) = ("Member", "enter in each process");
-
     fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         self.anchored.anchor(py)
     }
@@ -173,43 +163,32 @@ impl MemberInner {
 
     /// Leaves at the end of a block. If the block failed, it does not wait for the others.
     fn exit(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = exception.py();
-        if !exception.is_none() {
+        if exception.is_none() {
+            self.leave(exception.py(), self.timeout, nothing)?.run(exception.py())?;
+        } else {
             self.fail(exception);
-            return Ok(false);
         }
-        self.leave(py, self.timeout, nothing)?.run(py).map(|_| false)
+        Ok(false)
     }
 
-    /// `__aexit__`.
-    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+    fn end_block(&self, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         const WHAT: &str = "AsyncDoubleBarrier.__aexit__";
-        let py = kind.py();
-        if !kind.is_none() {
+        let (py, goes_on) = (exception.py(), |py: Python<'_>| value::boolean(py, false));
+        let left = if exception.is_none() {
+            self.leave(py, self.timeout, or_raise(move |py, ()| Ok(goes_on(py))))?.begun(py, WHAT)?
+        } else {
             self.fail(exception);
-            return Ok(Coroutine::done(WHAT, value::boolean(py, false)));
-        }
-        self.leave(py, self.timeout, or_raise(|py, ()| Ok(value::boolean(py, false))))?.begun(py, WHAT)
-    }
-
-    /// Leaves in the background: others may wait for this member, but it does not wait for them.
-    fn give_up(&self) {
-        let member = lock_ignoring_poison(&self.member).take();
-        drop(member);
+            Coroutine::done(WHAT, goes_on(py))
+        };
+        left.into_py_any(py)
     }
 
     /// Leaves after a block that failed: others may wait for this member, but it does not wait for them.
     fn fail(&self, exception: &Bound<'_, PyAny>) {
-        let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
-        if let Some(reason) = loss {
+        let member = lock_ignoring_poison(&self.member).take();
+        if let Some(reason) = member.as_ref().and_then(|member| member.loss()) {
             note(exception, &format!("the member of the barrier {} is lost: {reason}", self.path));
         }
-        self.give_up();
-    }
-
-    fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
-        loss.map(|reason| value::reason(py, reason)).transpose()
     }
 }
 
@@ -227,7 +206,7 @@ noun! {
     /// None
     struct AsyncDoubleBarrier;
 
-    both(DoubleBarrierInner) {
+    both(DoubleBarrierInner: aio, blocks) {
         /// The path of the node whose children are the members.
         #[getter]
         fn path(&self) -> &str {
@@ -239,30 +218,9 @@ noun! {
         fn members(&self) -> u32 {
             self.inner.core.members()
         }
-
-        fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
-            self.inner.begin_block(py)
-        }
-
-        #[pyo3(signature = (kind, exception, traceback))]
-        fn __aexit__(
-            &self,
-            kind: &Bound<'_, PyAny>,
-            exception: &Bound<'_, PyAny>,
-            traceback: &Bound<'_, PyAny>,
-        ) -> PyResult<Coroutine> {
-            let _ = traceback;
-            self.inner.end_block(kind, exception)
-        }
     }
 
     blocking {
-        /// This double barrier for asyncio.
-        #[getter]
-        fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncDoubleBarrier>> {
-            AsyncDoubleBarrier::of(py, self.inner.clone())
-        }
-
         /// Enters as a new member, and waits until all members have entered.
         ///
         /// >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
@@ -272,42 +230,18 @@ noun! {
         /// barrier was made with. Then it raises ``Timeout``, and is no longer a member.
         #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
         fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Py<Member>> {
-            Member::of(py, self.inner.enter_blocking(py, timeout.patience(py, self.inner.timeout)?)?)
-        }
-
-        fn __enter__(&self, py: Python<'_>) -> PyResult<Py<Member>> {
-            let block = Block::of_caller(py);
-            let inner = self.inner.enter_blocking(py, self.inner.timeout)?;
-            self.inner.inside.keep(owner::of_caller(py)?, block, inner.clone());
-            Member::of(py, inner)
-        }
-
-        #[pyo3(signature = (kind, exception, traceback))]
-        fn __exit__(
-            &self,
-            kind: &Bound<'_, PyAny>,
-            exception: &Bound<'_, PyAny>,
-            traceback: &Bound<'_, PyAny>,
-        ) -> PyResult<bool> {
-            let _ = (kind, traceback);
-            let py = exception.py();
-            self.inner.take(py, owner::of_caller(py)?, Block::of_caller(py))?.exit(exception)
+            Member::of(py, self.inner.enter_now(py, timeout.patience(py, self.inner.timeout)?)?)
         }
     }
 
     asyncio {
-        /// This double barrier itself.
-        #[getter]
-        fn aio(slf: Py<Self>) -> Py<Self> {
-            slf
-        }
-
         /// Enters as a new member, and waits until all members have entered. If it is cancelled, it is no longer a member. See
         /// ``DoubleBarrier.enter``.
         #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
         fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
             let timeout = timeout.patience(py, self.inner.timeout)?;
-            Ok(self.inner.enter_later("AsyncDoubleBarrier.enter", timeout, None))
+            let member = |py: Python<'_>, member| Ok(AsyncMember::of(py, member)?.into_any());
+            Ok(self.inner.start(timeout).and_then(member).coroutine("AsyncDoubleBarrier.enter"))
         }
     }
 }
@@ -323,7 +257,7 @@ noun! {
     /// A ``Member`` for asyncio. Get one from ``AsyncDoubleBarrier.enter`` or from ``async with`` on the barrier.
     struct AsyncMember;
 
-    both(MemberInner) {
+    both(MemberInner: ends) {
         /// The path of the barrier.
         #[getter]
         fn path(&self) -> &str {
@@ -340,7 +274,8 @@ noun! {
         /// because the servers then delete its node. The others consider it to have left.
         #[getter]
         fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-            self.inner.loss(py)
+            let loss = lock_ignoring_poison(&self.inner.member).as_ref().and_then(|member| member.loss());
+            loss.map(|reason| value::reason(py, reason)).transpose()
         }
 
         /// Leaves, and waits until all members that are inside now have left. In asyncio it starts at once, and you await it to
@@ -357,37 +292,7 @@ noun! {
         }
     }
 
-    blocking {
-        fn __enter__(slf: Py<Self>) -> Py<Self> {
-            slf
-        }
+    blocking {}
 
-        #[pyo3(signature = (kind, exception, traceback))]
-        fn __exit__(
-            &self,
-            kind: &Bound<'_, PyAny>,
-            exception: &Bound<'_, PyAny>,
-            traceback: &Bound<'_, PyAny>,
-        ) -> PyResult<bool> {
-            let _ = (kind, traceback);
-            self.inner.exit(exception)
-        }
-    }
-
-    asyncio {
-        fn __aenter__(slf: Py<Self>) -> Coroutine {
-            Coroutine::done("AsyncMember.__aenter__", slf.into_any())
-        }
-
-        #[pyo3(signature = (kind, exception, traceback))]
-        fn __aexit__(
-            &self,
-            kind: &Bound<'_, PyAny>,
-            exception: &Bound<'_, PyAny>,
-            traceback: &Bound<'_, PyAny>,
-        ) -> PyResult<Coroutine> {
-            let _ = traceback;
-            self.inner.end_block(kind, exception)
-        }
-    }
+    asyncio {}
 }

@@ -1,21 +1,21 @@
 //! Writes that are done only if the lock is held.
 
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::coroutine::{Coroutine, warn};
+use crate::calls::coroutine::warn;
 use crate::guest::error::unpicklable;
 use crate::guest::exit::is_over;
 use crate::guest::number;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value::versions;
 use crate::held::Held;
-use crate::verb::{Convert, Verb, or_raise};
+use crate::noun::{Class, noun};
+use crate::verb::{Verb, or_raise};
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use zklock::Call;
 use zklock::Committed;
 
 #[derive(Clone)]
@@ -29,37 +29,15 @@ enum Write {
 #[pyclass(frozen, subclass, module = "zklock")]
 pub(crate) struct BaseGuarded {
     anchor: Py<CallbackAnchor>,
-    held: Arc<Held>,
+    inner: Arc<Held>,
     writes: Mutex<Vec<Write>>,
     is_committed: AtomicBool,
 }
 
-/// A list of writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``.
-#[pyclass(frozen, extends = BaseGuarded, module = "zklock")]
-pub(crate) struct Guarded;
-
-/// A ``Guarded`` for asyncio. See ``AsyncHold.guarded``.
-#[pyclass(frozen, extends = BaseGuarded, module = "zklock")]
-pub(crate) struct AsyncGuarded;
-
 impl BaseGuarded {
-    fn new(py: Python<'_>, held: Arc<Held>) -> PyResult<PyClassInitializer<Self>> {
-        Ok(PyClassInitializer::from(Self {
-            anchor: held.anchored().anchor(py)?,
-            held,
-            writes: Mutex::default(),
-            is_committed: AtomicBool::new(false),
-        }))
-    }
-}
-
-impl BaseGuarded {
-    fn commit(&self) -> Verb<Call<Committed>, impl Convert<Committed> + use<>> {
-        self.is_committed.store(true, Ordering::Relaxed);
-        let writes = lock_ignoring_poison(&self.writes).clone();
-        let commit = fill(self.held.hold.guarded(), &writes).commit();
-        let convert = or_raise(|py, written: Committed| versions(py, &written));
-        Verb::new(commit, convert).of_anchored(self.held.anchored())
+    pub(crate) fn new(py: Python<'_>, inner: Arc<Held>) -> PyResult<Self> {
+        let anchor = inner.anchored().anchor(py)?;
+        Ok(Self { anchor, inner, writes: Mutex::default(), is_committed: AtomicBool::new(false) })
     }
 }
 
@@ -67,8 +45,8 @@ impl Drop for BaseGuarded {
     fn drop(&mut self) {
         let forgotten =
             !self.is_committed.load(Ordering::Relaxed) && !lock_ignoring_poison(&self.writes).is_empty();
-        if forgotten && !is_over() && !self.held.hold.process().is_forked() {
-            let path = self.held.hold.path();
+        if forgotten && !is_over() && !self.inner.hold.process().is_forked() {
+            let path = self.inner.hold.path();
             warn::<PyRuntimeWarning>(&format!("writes guarded by the hold of {path} were never committed"));
         }
     }
@@ -125,7 +103,7 @@ impl BaseGuarded {
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let (class, base) = (slf.get_type(), slf.get());
-        let (path, count) = (base.held.hold.path(), lock_ignoring_poison(&base.writes).len());
+        let (path, count) = (base.inner.hold.path(), lock_ignoring_poison(&base.writes).len());
         Ok(format!("<zklock.{} by the hold of {path:?}, {count} writes>", class.name()?))
     }
 
@@ -134,40 +112,35 @@ impl BaseGuarded {
     }
 }
 
-impl Guarded {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>) -> PyResult<Py<Self>> {
-        Py::new(py, BaseGuarded::new(py, held)?.add_subclass(Self))
-    }
-}
+noun! {
+    /// A list of writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``.
+    struct Guarded;
 
-#[pymethods]
-impl Guarded {
-    /// Does all of the writes or none. Returns the version of each node after its write: 0 if the node was created,
-    /// ``None`` if it was deleted.
-    ///
-    /// Raises ``LockLost`` if the lock was no longer held, and ``Conflict`` if a node did not allow its write because it
-    /// had another version, already existed, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which
-    /// write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
-    /// the writes are done, see ``Hold.read``. Raises ``NotHeld`` if the hold was released, and
-    /// ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or on servers of version
-    /// 3.4 for a hold of a single-node lock.
-    fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().commit().run(slf.py())
-    }
-}
+    /// A ``Guarded`` for asyncio. See ``AsyncHold.guarded``.
+    struct AsyncGuarded;
 
-impl AsyncGuarded {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>) -> PyResult<Py<Self>> {
-        Py::new(py, BaseGuarded::new(py, held)?.add_subclass(Self))
+    both(Held in BaseGuarded) {
+        /// Does all of the writes or none. Returns the version of each node after its write: 0 if the node was created,
+        /// ``None`` if it was deleted. In asyncio, if it is cancelled, the writes may have been done or not.
+        ///
+        /// Raises ``LockLost`` if the lock was no longer held, and ``Conflict`` if a node did not allow its write because it
+        /// had another version, already existed, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which
+        /// write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
+        /// the writes were done, and ``Hold.read`` shows which. Raises ``NotHeld`` if the hold was released, and
+        /// ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or on servers of version
+        /// 3.4 for a hold of a single-node lock.
+        fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            let (base, held) = (slf.as_super().get(), Self::inner(slf));
+            base.is_committed.store(true, Ordering::Relaxed);
+            let commit = fill(held.hold.guarded(), &lock_ignoring_poison(&base.writes)).commit();
+            let commit = Verb::new(commit, or_raise(|py, written: Committed| versions(py, &written)));
+            Self::make(slf.py(), "commit", commit.of_anchored(held.anchored()))
+        }
     }
-}
 
-#[pymethods]
-impl AsyncGuarded {
-    /// Does all of the writes or none. If it is cancelled, the writes may have been done or not. See ``Guarded.commit``.
-    fn commit(slf: &Bound<'_, Self>) -> Coroutine {
-        slf.as_super().get().commit().coroutine("AsyncGuarded.commit")
-    }
+    blocking {}
+
+    asyncio {}
 }
 
 fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {

@@ -5,7 +5,7 @@ use crate::calls::anchor::CallbackAnchor;
 use crate::calls::callback::Callback;
 use crate::calls::coroutine::{Coroutine, warn};
 use crate::calls::owner;
-use crate::guarded::{AsyncGuarded, Guarded};
+use crate::guarded::{AsyncGuarded, BaseGuarded, Guarded};
 use crate::guest::dispatch::CALLBACKS;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::exit::is_over;
@@ -17,7 +17,7 @@ use crate::held::Held;
 use crate::loss::Loss;
 use crate::noun::{Class, noun};
 use crate::scope::Alarm;
-use crate::verb::{Convert, Verb, nothing, or_raise};
+use crate::verb::{Verb, nothing, or_raise};
 use crate::wanted::Wanted;
 use pyo3::exceptions::{PyResourceWarning, PyRuntimeError};
 use pyo3::prelude::*;
@@ -25,27 +25,27 @@ use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
 use zklock::Call;
-use zklock::{Error, ErrorKind, HoldState, LossReason, NodeData, Owner};
+use zklock::{Error, ErrorKind, HoldState, LossReason, Owner};
 
 /// The methods that a `Hold` and an `AsyncHold` share.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseHold {
     anchor: Py<CallbackAnchor>,
-    pub(crate) held: Arc<Held>,
+    pub(crate) inner: Arc<Held>,
     /// Whether this object is the only one that keeps the hold, so that the hold ends with it.
     is_value: bool,
 }
 
 impl BaseHold {
-    pub(crate) fn new(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, inner: Arc<Held>, is_value: bool) -> PyResult<Self> {
         if is_value {
-            held.become_value();
+            inner.become_value();
         }
-        Ok(Self { anchor: held.anchored().anchor(py)?, held, is_value })
+        Ok(Self { anchor: inner.anchored().anchor(py)?, inner, is_value })
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
-        let hold = &self.held.hold;
+        let hold = &self.inner.hold;
         let (path, token, node) = (hold.path(), hold.token(), hold.node());
         let state = match hold.state() {
             HoldState::Held => format!("held for {:.3} s at least", hold.valid_for().as_secs_f64()),
@@ -59,52 +59,15 @@ impl BaseHold {
     }
 }
 
-/// The proof that a lock is held. Get one from a ``with`` block on a lock, or from ``Lock.hold``.
-///
-/// >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
-/// >>> hold.token > 0, hold.state
-/// (True, <HoldState.HELD: 'held'>)
-/// >>> hold.release()
-/// >>> hold.state
-/// <HoldState.RELEASED: 'released'>
-///
-/// A hold is itself a context manager: the end of the block releases it, and raises ``LockLost`` if it was lost
-/// meanwhile. If a hold from ``Lock.hold`` is dropped without a release, it is released in the background, with a
-/// ``ResourceWarning``.
-///
-/// Every call that reaches the servers raises ``Forked`` if this process was forked from the one that holds the
-/// lock.
-#[pyclass(frozen, extends = BaseHold, module = "zklock")]
-pub(crate) struct Hold;
-
-/// The proof that a lock is held, for asyncio. Get one from ``async with`` on a lock, or from ``AsyncLock.hold``.
-///
-/// >>> async def watch():
-/// ...     async with zk.mutex("/locks/doc") as hold:
-/// ...         lost = asyncio.ensure_future(hold.lost)
-/// ...         await asyncio.wait({lost}, timeout=0.01)
-/// ...         return lost.done(), lost.cancel(), await hold.confirm() > 0
-/// >>> asyncio.run(watch())
-/// (False, True, True)
-#[pyclass(frozen, extends = BaseHold, module = "zklock")]
-pub(crate) struct AsyncHold;
-
 /// What both classes ask of the core.
 impl Held {
-    fn confirm(&self) -> Verb<Call<Duration>, impl Convert<Duration> + use<>> {
-        let confirm = self.hold.confirm();
-        let seconds = or_raise(|py, left: Duration| left.as_secs_f64().into_py_any(py));
-        Verb::new(confirm, seconds).of_anchored(self.anchored())
-    }
-
-    fn ensemble_id(&self) -> Verb<Call<Arc<str>>, impl Convert<Arc<str>> + use<>> {
-        let ask = self.hold.ensemble_id();
-        Verb::new(ask, or_raise(|py, id: Arc<str>| id.into_py_any(py))).of_anchored(self.anchored())
-    }
-
-    fn read(&self, path: &str) -> Verb<Call<Option<NodeData>>, impl Convert<Option<NodeData>> + use<>> {
-        let read = self.hold.read(path);
-        Verb::new(read, or_raise(value::node)).of_anchored(self.anchored())
+    /// A call that may go on without the client.
+    fn ask<T: Send + 'static, F>(
+        &self,
+        ask: impl FnOnce(&zklock::Hold) -> Call<T>,
+        convert: F,
+    ) -> Verb<Call<T>, F> {
+        Verb::new(ask(&self.hold), convert).of_anchored(self.anchored())
     }
 
     /// Releases the hold.
@@ -127,7 +90,7 @@ impl Held {
     }
 
     /// Releases at the end of a `with` block. The exception is that of the block, or `None`.
-    pub(crate) fn leave(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+    pub(crate) fn exit(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = exception.py();
         if self.is_released() {
             return Ok(false);
@@ -146,41 +109,35 @@ impl Held {
 
     /// Starts the release at the end of an `async with` block. The coroutine returns `False`, so that the block's own
     /// exception propagates.
-    pub(crate) fn begin_to_leave(
-        &self,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
+    pub(crate) fn end_block(&self, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         const WHAT: &str = "AsyncLock.__aexit__";
-        let py = kind.py();
+        let py = exception.py();
         if self.is_released() {
-            return Ok(Coroutine::done(WHAT, boolean(py, false)));
+            return Coroutine::done(WHAT, boolean(py, false)).into_py_any(py);
         }
-        let release = self.hold.release_as(owner::of_task_or_unique(py)?);
-        self.begin_to_leave_by(WHAT, release, kind, exception)
+        self.end_block_by(WHAT, self.hold.release_as(owner::of_task_or_unique(py)?), exception)
     }
 
     /// Starts the release at the end of an `async with` block by this call.
-    pub(crate) fn begin_to_leave_by(
+    pub(crate) fn end_block_by(
         &self,
         what: &'static str,
         release: Call<()>,
-        kind: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
-        let py = kind.py();
-        if is_generator_exit(kind)? {
+    ) -> PyResult<Py<PyAny>> {
+        let py = exception.py();
+        if is_generator_exit(exception) {
             // The event loop is closing this coroutine, so it must not wait any longer.
             self.hold.let_go();
             self.forget_callbacks(py);
-            return Ok(Coroutine::done(what, boolean(py, false)));
+            return Coroutine::done(what, boolean(py, false)).into_py_any(py);
         }
         let failed = Failed::of(exception);
         let convert =
             move |py: Python<'_>, released| left(released, &failed.find(py)?).map(|()| boolean(py, false));
         let leaving = Verb::new(release, convert).begins_first().of_anchored(self.anchored()).begun(py, what);
         self.forget_callbacks(py);
-        leaving
+        leaving?.into_py_any(py)
     }
 }
 
@@ -196,31 +153,31 @@ impl BaseHold {
     /// two permits of a semaphore. So compare a reader's token only with those of writers.
     #[getter]
     fn token(&self) -> u64 {
-        self.held.hold.token().value()
+        self.inner.hold.token().value()
     }
 
     /// The path of the lock.
     #[getter]
     fn path(&self) -> &str {
-        self.held.hold.path()
+        self.inner.hold.path()
     }
 
     /// The path of this hold's node.
     #[getter]
     fn node(&self) -> &str {
-        self.held.hold.node()
+        self.inner.hold.node()
     }
 
     /// The state of the hold: a ``HoldState``.
     #[getter]
     fn state(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        value::state(py, self.held.hold.state())
+        value::state(py, self.inner.hold.state())
     }
 
     /// The event that the hold is lost: a ``Loss``. You can check it, wait for it or await it.
     #[getter]
     fn lost(&self) -> Loss {
-        Loss::of(&self.held)
+        Loss::of(&self.inner)
     }
 
     /// How many more seconds the lock is certain to be held, even if the client hears nothing more from the servers.
@@ -230,7 +187,7 @@ impl BaseHold {
     /// the hold is released or an operator ends it. But if the process is paused before it does the guarded work, that time may
     /// be over by then. The ``token`` and ``guarded`` writes protect against that.
     fn valid_for(&self) -> f64 {
-        self.held.hold.valid_for().as_secs_f64()
+        self.inner.hold.valid_for().as_secs_f64()
     }
 
     /// Checks that the lock is certain to be held for this many seconds plus a hundredth of the session timeout, even if the
@@ -249,7 +206,7 @@ impl BaseHold {
     /// was forked from the one that holds the lock.
     fn ensure(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let needs = number::seconds(py, "seconds", seconds)?;
-        self.held.hold.ensure(needs).map_err(|error| raised(py, &error))
+        self.inner.hold.ensure(needs).map_err(|error| raised(py, &error))
     }
 
     /// Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is already lost, the call comes
@@ -267,7 +224,7 @@ impl BaseHold {
         let py = callback.py();
         let callback = Callback::new(callback, "on_lost", "the reason of the loss")?;
         CALLBACKS.start_in_a_greenlet(py)?;
-        let held = &self.held;
+        let held = &self.inner;
         held.callbacks().add_lost(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
         held.anchored().add(&callback);
         Ok(())
@@ -337,7 +294,7 @@ impl BaseHold {
 
     /// Calls `wake()` of an object on a thread of ours when the hold is lost, for as long as the result exists.
     fn _alarm(&self, block: &Bound<'_, PyAny>) -> PyResult<Alarm> {
-        Alarm::set(&self.held, block)
+        Alarm::set(&self.inner, block)
     }
 
     /// The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it
@@ -350,7 +307,7 @@ impl BaseHold {
     /// nothing.
     #[getter]
     fn wanted(&self) -> Wanted {
-        Wanted::of(&self.held)
+        Wanted::of(&self.inner)
     }
 
     /// Calls ``callback()`` once, when others wait for what this hold has. If they already do, the call comes at once. If
@@ -364,7 +321,7 @@ impl BaseHold {
         let py = callback.py();
         let callback = Callback::new(callback, "on_wanted", "nothing")?;
         CALLBACKS.start_in_a_greenlet(py)?;
-        let held = &self.held;
+        let held = &self.inner;
         held.callbacks().add_wanted(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
         held.anchored().add(&callback);
         Ok(())
@@ -385,7 +342,7 @@ impl BaseHold {
 
 impl Drop for BaseHold {
     fn drop(&mut self) {
-        let held = &self.held;
+        let held = &self.inner;
         let is_kept = self.is_value && held.is_live() && !held.is_released();
         if is_kept && !is_over() && !held.hold.process().is_forked() {
             let (path, token) = (held.hold.path(), held.hold.token());
@@ -396,137 +353,124 @@ impl Drop for BaseHold {
     }
 }
 
-impl Hold {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseHold::new(py, held, is_value)?).add_subclass(Self))
-    }
-}
-
-impl AsyncHold {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseHold::new(py, held, is_value)?).add_subclass(Self))
-    }
-}
-
-noun! { methods of Hold, AsyncHold;
-both {
-    /// Asks the servers whether the lock is still held. Returns how many seconds it is now certain to be held.
+noun! {
+    /// The proof that a lock is held. Get one from a ``with`` block on a lock, or from ``Lock.hold``.
     ///
-    /// >>> with zk.mutex("/locks/doc") as hold:
-    /// ...     hold.confirm() > 0
-    /// True
+    /// >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
+    /// >>> hold.token > 0, hold.state
+    /// (True, <HoldState.HELD: 'held'>)
+    /// >>> hold.release()
+    /// >>> hold.state
+    /// <HoldState.RELEASED: 'released'>
     ///
-    /// Raises ``LockLost`` if the lock is no longer held, ``NotHeld`` if the hold was released, and ``Unreachable`` if the
-    /// servers do not answer while the lease lasts, or within a second if less than that is left.
-    fn confirm(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::make(slf.py(), "confirm", slf.as_super().get().held.confirm())
-    }
-
-    /// The identity of the ensemble, which a fence (``zklock.fence``) keeps together with the token. See
-    /// ``Client.ensemble_id``.
+    /// A hold is itself a context manager: the end of the block releases it, and raises ``LockLost`` if it was lost
+    /// meanwhile. If a hold from ``Lock.hold`` is dropped without a release, it is released in the background, with a
+    /// ``ResourceWarning``.
     ///
-    /// >>> with zk.mutex("/locks/doc") as hold:
-    /// ...     hold.ensemble_id() == zk.ensemble_id()
-    /// True
-    fn ensemble_id(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::make(slf.py(), "ensemble_id", slf.as_super().get().held.ensemble_id())
-    }
+    /// Every call that reaches the servers raises ``Forked`` if this process was forked from the one that holds the
+    /// lock.
+    struct Hold;
 
-    /// Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
+    /// The proof that a lock is held, for asyncio. Get one from ``async with`` on a lock, or from ``AsyncLock.hold``.
     ///
-    /// >>> with zk.mutex("/locks/doc") as hold:
-    /// ...     hold.read("/doc-state") is None
-    /// True
-    ///
-    /// The answer includes everything that the servers had committed when this was called. So after ``Uncertain``, read what
-    /// should have been written. If it is not there, write again, with the version that was read: at most one of the two
-    /// writes is done. (While the hold lasts, a server that was cut off may still do the first one.) Once the hold is
-    /// released or lost, the answer is final. It works while the client is open.
-    ///
-    /// Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
-    /// ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
-    /// is closed.
-    fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
-        Self::make(slf.py(), "read", slf.as_super().get().held.read(path))
-    }
-}
+    /// >>> async def watch():
+    /// ...     async with zk.mutex("/locks/doc") as hold:
+    /// ...         lost = asyncio.ensure_future(hold.lost)
+    /// ...         await asyncio.wait({lost}, timeout=0.01)
+    /// ...         return lost.done(), lost.cancel(), await hold.confirm() > 0
+    /// >>> asyncio.run(watch())
+    /// (False, True, True)
+    struct AsyncHold;
 
-blocking {
-    /// Starts a list of writes to ZooKeeper that are only done if the lock is still held when the servers commit them.
-    ///
-    /// >>> with zk.mutex("/locks/doc") as hold:
-    /// ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
-    /// ...     hold.read("/doc-state")
-    /// ...     hold.guarded().delete("/doc-state").commit()
-    /// (0, 1)
-    /// NodeData(data=b'done', version=1)
-    /// (None,)
-    ///
-    /// Nothing is sent, and nothing can raise, before ``Guarded.commit``. If the list is dropped without a commit, there is
-    /// a ``RuntimeWarning``.
-    fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<Guarded>> {
-        Guarded::of(slf.py(), slf.as_super().get().held.clone())
-    }
+    both(Held in BaseHold: ends) {
+        /// Asks the servers whether the lock is still held. Returns how many seconds it is now certain to be held.
+        ///
+        /// >>> with zk.mutex("/locks/doc") as hold:
+        /// ...     hold.confirm() > 0
+        /// True
+        ///
+        /// Raises ``LockLost`` if the lock is no longer held, ``NotHeld`` if the hold was released, and ``Unreachable`` if the
+        /// servers do not answer while the lease lasts, or within a second if less than that is left.
+        fn confirm(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            let seconds = or_raise(|py, left: Duration| left.as_secs_f64().into_py_any(py));
+            Self::make(slf.py(), "confirm", Self::inner(slf).ask(zklock::Hold::confirm, seconds))
+        }
 
-    /// Releases the lock, and waits until the servers have confirmed it.
-    ///
-    /// Raises ``Deadlock`` if an asyncio event loop runs in this thread and there is something to wait for, in which case
-    /// the release goes on in the background; ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already
-    /// released; ``NotOwner`` if the
-    /// lock is reentrant and belongs to another thread, in which case nothing changes; ``Timeout`` if the servers do not
-    /// answer within a session timeout, in which case the release goes on in the background; ``Unreachable`` if the client
-    /// can no longer connect to its session, for example after a change of passwords, in which case the lock is free once
-    /// the servers end the session, a session timeout after they last heard from it; ``Refused`` if the access list does
-    /// not allow deleting its node, in which case the client's session was ended to remove the node, and its other holds
-    /// are lost too.
-    fn release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        slf.as_super().get().held.release(slf.py())
-    }
+        /// The identity of the ensemble, which a fence (``zklock.fence``) keeps together with the token. See
+        /// ``Client.ensemble_id``.
+        ///
+        /// >>> with zk.mutex("/locks/doc") as hold:
+        /// ...     hold.ensemble_id() == zk.ensemble_id()
+        /// True
+        fn ensemble_id(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            let text = or_raise(|py, id: Arc<str>| id.into_py_any(py));
+            Self::make(slf.py(), "ensemble_id", Self::inner(slf).ask(zklock::Hold::ensemble_id, text))
+        }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __exit__(
-        slf: &Bound<'_, Self>,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
-        let _ = (kind, traceback);
-        slf.as_super().get().held.leave(exception)
-    }
-}
-
-asyncio {
-    /// Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``.
-    fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
-        AsyncGuarded::of(slf.py(), slf.as_super().get().held.clone())
+        /// Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
+        ///
+        /// >>> with zk.mutex("/locks/doc") as hold:
+        /// ...     hold.read("/doc-state") is None
+        /// True
+        ///
+        /// The answer includes everything that the servers had committed when this was called, and the final outcome of this
+        /// hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works while the client is open, even
+        /// after the hold was lost or released.
+        ///
+        /// Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
+        /// ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
+        /// is closed.
+        fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
+            Self::make(slf.py(), "read", Self::inner(slf).ask(|hold| hold.read(path), or_raise(value::node)))
+        }
     }
 
-    /// Releases the lock. The release starts at once; await it to wait until the servers have confirmed it. See
-    /// ``Hold.release`` for what it raises.
-    fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-        let py = slf.py();
-        slf.as_super().get().held.begin_release(py, owner::of_task_or_unique(py)?)
+    blocking {
+        /// Starts a list of writes to ZooKeeper that are only done if the lock is still held when the servers commit them.
+        ///
+        /// >>> with zk.mutex("/locks/doc") as hold:
+        /// ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
+        /// ...     hold.read("/doc-state")
+        /// ...     hold.guarded().delete("/doc-state").commit()
+        /// (0, 1)
+        /// NodeData(data=b'done', version=1)
+        /// (None,)
+        ///
+        /// Nothing is sent, and nothing can raise, before ``Guarded.commit``. If the list is dropped without a commit, there is
+        /// a ``RuntimeWarning``.
+        fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<Guarded>> {
+            Py::new(slf.py(), Guarded::from_base(BaseGuarded::new(slf.py(), Self::inner(slf).clone())?))
+        }
+
+        /// Releases the lock, and waits until the servers have confirmed it.
+        ///
+        /// Raises ``Deadlock`` if an asyncio event loop runs in this thread and there is something to wait for, in which case
+        /// the release goes on in the background; ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already
+        /// released; ``NotOwner`` if the
+        /// lock is reentrant and belongs to another thread, in which case nothing changes; ``Timeout`` if the servers do not
+        /// answer within a session timeout, in which case the release goes on in the background; ``Unreachable`` if the client
+        /// can no longer connect to its session, for example after a change of passwords, in which case the lock is free once
+        /// the servers end the session, a session timeout after they last heard from it; ``Refused`` if the access list does
+        /// not allow deleting its node, in which case the client's session was ended to remove the node, and its other holds
+        /// are lost too.
+        fn release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            Self::inner(slf).release(slf.py())
+        }
     }
 
-    fn __aenter__(slf: Py<Self>) -> PyResult<Coroutine> {
-        Ok(Coroutine::done("AsyncHold.__aenter__", slf.into_any()))
-    }
+    asyncio {
+        /// Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``.
+        fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
+            Py::new(slf.py(), AsyncGuarded::from_base(BaseGuarded::new(slf.py(), Self::inner(slf).clone())?))
+        }
 
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        slf: &Bound<'_, Self>,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Coroutine> {
-        let _ = traceback;
-        slf.as_super().get().held.begin_to_leave(kind, exception)
+        /// Releases the lock. The release starts at once; await it to wait until the servers have confirmed it. See
+        /// ``Hold.release`` for what it raises.
+        fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+            let py = slf.py();
+            Self::inner(slf).begin_release(py, owner::of_task_or_unique(py)?)
+        }
     }
-}
 }
 
 /// The exception of a block. A coroutine that waits for the release must not keep the exception alive: it refers to its

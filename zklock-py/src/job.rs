@@ -8,10 +8,9 @@ use crate::calls::owner;
 use crate::client_inner::ClientInner;
 use crate::guest::error::{invalid, not_held, raised};
 use crate::guest::number::{self, Every, Timeout};
-use crate::guest::sync::intern;
 use crate::guest::value;
 use crate::held::Held;
-use crate::hold::{AsyncHold, Hold};
+use crate::hold::{AsyncHold, BaseHold, Hold};
 use crate::inside::Inside;
 use crate::noun::{Class, Inner, noun};
 use crate::scope::Scope;
@@ -38,9 +37,6 @@ pub(crate) struct JobInner {
 }
 
 impl Inner for JobInner {
-    const UNPICKLABLE: (&'static str, &'static str) =
-        ("Job", "send its path, and make a Client and a Job in each process");
-
     fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         self.client.callbacks.anchor(py)
     }
@@ -100,7 +96,7 @@ impl JobInner {
     }
 
     /// Makes the value of a block, and keeps what it has until its end.
-    fn enter(
+    fn keep(
         &self,
         py: Python<'_>,
         (owner, block, mut scope): (Owner, Block, Option<Scope>),
@@ -146,14 +142,36 @@ impl JobInner {
         Ok(entry.end(&held.hold, outcome))
     }
 
+    fn enter(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let (owner, block) = (owner::of_caller(py)?, Block::of_caller(py));
+        let begun = self.begin(owner).run(py)?;
+        // As with a lock: if a handler that is due raises, the hold is released.
+        py.check_signals()?;
+        self.keep(py, (owner, block, None), begun, |held, record| {
+            let hold =
+                held.map(|held| Py::new(py, Hold::from_base(BaseHold::new(py, held, false)?))).transpose()?;
+            value::run(py, (hold.map(Py::into_any), record))
+        })
+    }
+
+    fn exit(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = exception.py();
+        match self.take(py, owner::of_caller(py)?, Block::of_caller(py))? {
+            Some((running, _)) => running.0.leave_by(self.end(&running, exception)?, exception),
+            None => Ok(false),
+        }
+    }
+
     fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let (owner, block) = (owner::of_task_or_unique(py)?, Block::of_caller(py));
         let scope = if self.cancels { Scope::of_caller(py, self.path(), false)? } else { None };
         let inner = self.clone();
         Scope::entering(py, scope, |scope| {
             let deliver = move |py: Python<'_>, begun| {
-                inner.enter(py, (owner, block, scope), begun, |held, record| {
-                    let hold = held.map(|held| AsyncHold::of(py, held, false)).transpose()?;
+                inner.keep(py, (owner, block, scope), begun, |held, record| {
+                    let hold = held
+                        .map(|held| Py::new(py, AsyncHold::from_base(BaseHold::new(py, held, false)?)))
+                        .transpose()?;
                     value::async_run(py, (hold.map(Py::into_any), record))
                 })
             };
@@ -161,30 +179,16 @@ impl JobInner {
         })
     }
 
-    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    fn end_block(&self, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         const WHAT: &str = "AsyncJob.__aexit__";
-        let py = kind.py();
+        let py = exception.py();
         match self.take(py, owner::of_task_or_unique(py)?, Block::of_caller(py))? {
             Some((running, scope)) => Scope::leaving(scope, exception, || {
-                running.0.begin_to_leave_by(WHAT, self.end(&running, exception)?, kind, exception)
+                running.0.end_block_by(WHAT, self.end(&running, exception)?, exception)
             }),
             None => Coroutine::done(WHAT, value::boolean(py, false)).into_py_any(py),
         }
     }
-
-    fn last(&self) -> Verb<zklock::Call<Option<Record>>, impl Convert<Option<Record>> + use<>> {
-        Verb::new(self.core.last(), or_raise(value::record_or_none)).of_client(&self.client)
-    }
-}
-
-/// Returns the function as a job. Without one that blocks, it must be a coroutine function.
-fn decorate<'py>(
-    blocking: Option<&Bound<'py, Job>>,
-    job: &Py<AsyncJob>,
-    function: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = function.py();
-    py.import("zklock._wrapping")?.call_method1(intern!(py, "job"), (blocking, job, function))
 }
 
 noun! {
@@ -201,7 +205,7 @@ noun! {
     /// While another host runs the job, the block waits before it begins. The block's value, a ``Run``, is false if nothing is left
     /// to do in this period. If the block raises, the job has failed, with that exception as the reason, and the exception goes on.
     /// If the hold is lost meanwhile, the end of the block raises ``LockLost``, and the run counts as failed. An ``async with`` block
-    /// is cancelled at job, as that of an ``AsyncLock`` is.
+    /// is cancelled, as that of an ``AsyncLock`` is.
     ///
     /// It is also a decorator, for a function or a coroutine function: each call runs in a block of its own. If nothing is left to do, the
     /// function is not called, and the call returns ``None``.
@@ -222,7 +226,7 @@ noun! {
     /// True
     struct AsyncJob;
 
-    both(JobInner) {
+    both(JobInner: aio, calls, blocks) {
         /// The path of the job, which is that of its mutex.
         #[getter]
         fn path(&self) -> &str {
@@ -232,80 +236,12 @@ noun! {
         /// The ``Record`` of the last run, or ``None`` if the job has never run. It neither waits for a run nor disturbs it. Raises
         /// ``Refused`` if the record cannot be read.
         fn last(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-            Self::make(py, "last", self.inner.last())
-        }
-
-        fn __aenter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-            self.inner.begin_block(py)
-        }
-
-        #[pyo3(signature = (kind, exception, traceback))]
-        fn __aexit__(
-            &self,
-            kind: &Bound<'_, PyAny>,
-            exception: &Bound<'_, PyAny>,
-            traceback: &Bound<'_, PyAny>,
-        ) -> PyResult<Py<PyAny>> {
-            let _ = traceback;
-            self.inner.end_block(kind, exception)
+            let last = Verb::new(self.inner.core.last(), or_raise(value::record_or_none));
+            Self::make(py, "last", last.of_client(&self.inner.client))
         }
     }
 
-    blocking {
-        /// This job for asyncio.
-        #[getter]
-        fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncJob>> {
-            AsyncJob::of(py, self.inner.clone())
-        }
+    blocking {}
 
-        fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-            let (owner, block) = (owner::of_caller(py)?, Block::of_caller(py));
-            let begun = self.inner.begin(owner).run(py)?;
-            // As with a lock: if a handler that is due raises, the hold is released.
-            py.check_signals()?;
-            self.inner.enter(py, (owner, block, None), begun, |held, record| {
-                let hold = held.map(|held| Hold::of(py, held, false)).transpose()?;
-                value::run(py, (hold.map(Py::into_any), record))
-            })
-        }
-
-        #[pyo3(signature = (kind, exception, traceback))]
-        fn __exit__(
-            &self,
-            kind: &Bound<'_, PyAny>,
-            exception: &Bound<'_, PyAny>,
-            traceback: &Bound<'_, PyAny>,
-        ) -> PyResult<bool> {
-            let _ = (kind, traceback);
-            let py = exception.py();
-            match self.inner.take(py, owner::of_caller(py)?, Block::of_caller(py))? {
-                Some((running, _)) => running.0.leave_by(self.inner.end(&running, exception)?, exception),
-                None => Ok(false),
-            }
-        }
-
-        #[pyo3(signature = (function, /))]
-        fn __call__<'py>(
-            slf: &Bound<'py, Self>,
-            function: &Bound<'py, PyAny>,
-        ) -> PyResult<Bound<'py, PyAny>> {
-            decorate(Some(slf), &slf.get().aio(slf.py())?, function)
-        }
-    }
-
-    asyncio {
-        /// This job itself.
-        #[getter]
-        fn aio(slf: Py<Self>) -> Py<Self> {
-            slf
-        }
-
-        #[pyo3(signature = (function, /))]
-        fn __call__<'py>(
-            slf: &Bound<'py, Self>,
-            function: &Bound<'py, PyAny>,
-        ) -> PyResult<Bound<'py, PyAny>> {
-            decorate(None, slf.as_unbound(), function)
-        }
-    }
+    asyncio {}
 }

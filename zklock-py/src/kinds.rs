@@ -9,7 +9,7 @@ use crate::guest::error::{forked, raised, unpicklable};
 use crate::guest::number::{self, Every, Timeout};
 use crate::guest::value;
 use crate::job::{AsyncJob, Job, JobInner};
-use crate::lock::{AsyncLock, BaseLock, Lock, LockInner};
+use crate::lock::{AsyncLock, Lock, LockInner};
 use crate::noun::Face;
 use crate::settings::keyword::keywords;
 use pyo3::exceptions::PyAttributeError;
@@ -56,37 +56,6 @@ pub(crate) struct BaseClient {
     face: Face,
 }
 
-/// Which objects a client makes.
-impl Face {
-    fn lock(self, py: Python<'_>, lock: Arc<LockInner>) -> PyResult<Py<PyAny>> {
-        match self {
-            Self::Threads => Lock::of(py, lock).map(Py::into_any),
-            Self::Asyncio => AsyncLock::of(py, lock).map(Py::into_any),
-        }
-    }
-
-    fn barrier(self, py: Python<'_>, barrier: Arc<BarrierInner>) -> PyResult<Py<PyAny>> {
-        match self {
-            Self::Threads => Barrier::of(py, barrier).map(Py::into_any),
-            Self::Asyncio => AsyncBarrier::of(py, barrier).map(Py::into_any),
-        }
-    }
-
-    fn job(self, py: Python<'_>, job: Arc<JobInner>) -> PyResult<Py<PyAny>> {
-        match self {
-            Self::Threads => Job::of(py, job).map(Py::into_any),
-            Self::Asyncio => AsyncJob::of(py, job).map(Py::into_any),
-        }
-    }
-
-    fn double_barrier(self, py: Python<'_>, barrier: Arc<DoubleBarrierInner>) -> PyResult<Py<PyAny>> {
-        match self {
-            Self::Threads => DoubleBarrier::of(py, barrier).map(Py::into_any),
-            Self::Asyncio => AsyncDoubleBarrier::of(py, barrier).map(Py::into_any),
-        }
-    }
-}
-
 impl BaseClient {
     pub(crate) fn new(py: Python<'_>, inner: Arc<ClientInner>, face: Face) -> PyResult<Self> {
         let anchor = inner.callbacks.anchor(py)?;
@@ -112,7 +81,7 @@ impl BaseClient {
                 }
             }
         }
-        client.face.lock(py, LockInner::new(py, &client.inner, &spec, timeout, cancels)?)
+        client.face.object::<Lock, AsyncLock>(py, LockInner::new(py, &client.inner, &spec, timeout, cancels)?)
     }
 }
 
@@ -328,7 +297,7 @@ impl BaseClient {
         cancel: bool,
     ) -> PyResult<Py<PyAny>> {
         let inner = JobInner::new(py, &self.inner, path, every, offset, after_failure, timeout, cancel)?;
-        self.face.job(py, inner)
+        self.face.object::<Job, AsyncJob>(py, inner)
     }
 
     /// The barrier at ``path``: while it is set, callers of ``wait`` wait.
@@ -340,7 +309,7 @@ impl BaseClient {
     /// It does not belong to a process: it stays set after the process that set it has ended, and any process may remove
     /// it. It is compatible with Curator's ``DistributedBarrier``.
     fn barrier(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
-        self.face.barrier(py, BarrierInner::new(py, &self.inner, path)?)
+        self.face.object::<Barrier, AsyncBarrier>(py, BarrierInner::new(py, &self.inner, path)?)
     }
 
     /// The double barrier at ``path``: no member begins before ``members`` have entered, and none goes on before all have
@@ -362,7 +331,7 @@ impl BaseClient {
         timeout: Option<Timeout>,
     ) -> PyResult<Py<PyAny>> {
         let inner = DoubleBarrierInner::new(py, &self.inner, path, members, timeout)?;
-        self.face.double_barrier(py, inner)
+        self.face.object::<DoubleBarrier, AsyncDoubleBarrier>(py, inner)
     }
 
     /// The counters of this client: its work so far, and the nodes that it still has to clean up. It
@@ -504,5 +473,9 @@ pub(crate) fn prometheus_text(clients: &Bound<'_, PyMapping>) -> PyResult<String
 
 /// Returns the locks that were given, blocking or asyncio.
 fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock::Lock>> {
-    locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().inner.core.clone())).collect()
+    let core = |lock: Bound<'_, PyAny>| match lock.cast::<AsyncLock>() {
+        Ok(lock) => Ok(lock.get().inner.core.clone()),
+        Err(_) => Ok(lock.cast::<Lock>()?.get().inner.core.clone()),
+    };
+    locks.try_iter()?.map(|lock| core(lock?)).collect()
 }

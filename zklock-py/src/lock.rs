@@ -6,108 +6,23 @@ use crate::calls::call::{Call, Timed};
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
-use crate::guest::error::{invalid, raised, unpicklable};
+use crate::guest::error::{invalid, raised};
 use crate::guest::log;
 use crate::guest::number::{self, Timeout};
-use crate::guest::sync::intern;
 use crate::guest::value;
 use crate::held::Held;
-use crate::hold::{AsyncHold, Hold};
+use crate::hold::{AsyncHold, BaseHold, Hold};
 use crate::holds::Holds;
-use crate::noun::{Class, noun};
+use crate::noun::{Class, Inner, Noun, noun};
 use crate::observer::{AsyncObserver, Observer, ObserverInner};
 use crate::patience::{Blocking, Given, Seconds, patience};
 use crate::scope::Scope;
-use crate::verb::{Convert, Verb, boolean, or_raise};
+use crate::verb::{Verb, boolean, or_raise};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{Error, ErrorKind, LockSpec, Owner, QueuedContender, Wait};
-
-/// The methods that a `Lock` and an `AsyncLock` share.
-#[pyclass(frozen, subclass, weakref, module = "zklock")]
-pub(crate) struct BaseLock {
-    anchor: Py<CallbackAnchor>,
-    pub(crate) inner: Arc<LockInner>,
-}
-
-/// A lock of any kind, at a path. Threads can share it. The object itself holds nothing: a ``with`` block does.
-///
-/// >>> lock = zk.mutex("/locks/doc", timeout=5)
-/// >>> with lock as hold:
-/// ...     hold.token > 0
-/// True
-///
-/// On Python 3.14, an exception raised by a signal handler may come just before the block is entered, as with any lock,
-/// and then the lock is not released. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
-///
-/// The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at
-/// its end ``LockLost`` if the hold was lost meanwhile. Nothing can interrupt a ``with`` block at a loss: call ``hold.ensure``
-/// before each piece of work, look at ``hold.lost``, or add a callback with ``hold.on_lost``. (``async with`` cancels its block:
-/// see ``AsyncLock``.) If the block itself raises, a note about the loss is added to that exception. Each block releases its own hold, even if several blocks of one lock in one thread end in another
-/// order than they began, as can happen with generators.
-///
-/// ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
-/// ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
-/// released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
-/// After ``acquire`` the lock is held until it is released or the client is closed, even if the lock object is
-/// deleted.
-///
-/// A lock is also a decorator, for a function or a coroutine function: each call runs in a block of its own.
-///
-/// >>> @zk.mutex("/locks/doc", timeout=0)
-/// ... def report():
-/// ...     return "written"
-/// >>> report()
-/// 'written'
-///
-/// A call raises what its block raises. In the function, the lock's ``current`` is the hold. Classes and generators raise
-/// ``InvalidInput``.
-#[pyclass(frozen, extends = BaseLock, module = "zklock")]
-pub(crate) struct Lock;
-
-/// A ``Lock`` for asyncio. Get one from ``AsyncClient.mutex`` and its siblings, or from ``Lock.aio``.
-///
-/// >>> async def once():
-/// ...     lock = zk.aio.mutex("/locks/doc", timeout=5)
-/// ...     if await lock.acquire(blocking=False):
-/// ...         await lock.release()
-/// ...     return lock.locked()
-/// >>> asyncio.run(once())
-/// False
-///
-/// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, even if another task awaits the
-/// result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until that
-/// hold is released; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits,
-/// because the event loop only has a weak one. A cancelled wait leaves the queue, and a lock that was granted meanwhile
-/// is released.
-///
-/// When the hold of an ``async with`` block is lost, its task is cancelled, and cleans up. The block then raises ``LockLost`` in
-/// place of the ``CancelledError``, just as a block of ``asyncio.timeout`` raises ``TimeoutError``:
-///
-/// >>> async def report():
-/// ...     async with zk.mutex("/locks/doc", timeout=5):
-/// ...         await asyncio.sleep(0.01)  # a loss ends it
-/// >>> asyncio.run(report())
-///
-/// If the block raises an exception of its own, that exception goes on, with a note about the loss. If the block swallows the
-/// cancellation, its end raises ``LockLost``. If the task is cancelled for another reason, it stays cancelled, even if the hold
-/// is lost as well. After the block, nothing is cancelled. A task is only cancelled when it awaits something. A lock that was
-/// made with ``cancel=False`` cancels nothing.
-///
-/// In an async generator, a loss would cancel the consumer, so the block raises ``InvalidInput`` there, unless
-/// ``contextlib.asynccontextmanager`` makes the consumer's block of the generator. Before Python 3.11, only the message shows
-/// which cancellation is ours. Ours counts as another one if something in between raises a ``CancelledError`` of its own.
-/// Another one counts as ours if both come before the task goes on.
-///
-/// ``async with`` also works under trio. Another thread waits for the lock there, and the hold's own coroutines (``confirm``,
-/// ``read``, ``commit``) do not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs
-/// to a task of asyncio.
-///
-/// It is also a decorator for coroutine functions, as ``Lock`` is.
-#[pyclass(frozen, extends = BaseLock, module = "zklock")]
-pub(crate) struct AsyncLock;
+use zklock::{Error, ErrorKind, LockSpec, Owner, Wait};
 
 /// A lock, and the holds of it.
 pub(crate) struct LockInner {
@@ -233,10 +148,10 @@ impl LockInner {
             }
             Answer::Value | Answer::Try => {
                 self.holds.know(&held);
-                Ok(AsyncHold::of(py, held, true)?.into_any())
+                Ok(Py::new(py, AsyncHold::from_base(BaseHold::new(py, held, true)?))?.into_any())
             }
             Answer::Block(block, mut scope) => {
-                let hold = AsyncHold::of(py, held.clone(), false)?;
+                let hold = Py::new(py, AsyncHold::from_base(BaseHold::new(py, held.clone(), false)?))?;
                 if let Some(scope) = &mut scope {
                     scope.watch(py, &held)?;
                 }
@@ -246,7 +161,27 @@ impl LockInner {
         }
     }
 
-    /// `__aenter__`.
+    fn enter(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let block = Block::of_caller(py);
+        let held = self.wait(py, self.timeout)?.map_err(|error| raised(py, &error))?;
+        let hold = Py::new(py, Hold::from_base(BaseHold::new(py, held.clone(), false)?))?;
+        self.holds.keep(&held, Some(block), None);
+        Ok(hold.into_any())
+    }
+
+    fn exit(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = exception.py();
+        match self.holds.leave(owner::of_caller(py)?, Block::of_caller(py)).0 {
+            Some(entry) => {
+                let left = entry.held.exit(exception);
+                self.holds.keep_on(entry, is_generator_exit(exception));
+                left
+            }
+            None if !exception.is_none() => Ok(false),
+            None => Err(self.holds.released_before(py)),
+        }
+    }
+
     fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let scope = if self.cancels { Scope::of_caller(py, &self.path, self.is_reentrant)? } else { None };
         Scope::entering(py, scope, |scope| {
@@ -255,44 +190,33 @@ impl LockInner {
         })
     }
 
-    /// `__aexit__`.
-    fn end_block(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let py = kind.py();
+    fn end_block(&self, exception: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let py = exception.py();
         let (entry, scope) = self.holds.leave(owner::of_task_or_unique(py)?, Block::of_caller(py));
         let left = Scope::leaving(scope, exception, || match &entry {
-            Some(entry) => entry.held.begin_to_leave(kind, exception),
-            None if kind.is_none() => Err(self.holds.released_before(py)),
-            None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
+            Some(entry) => entry.held.end_block(exception),
+            None if exception.is_none() => Err(self.holds.released_before(py)),
+            None => Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false)).into_py_any(py),
         });
         if let Some(entry) = entry {
-            self.holds.keep_on(entry, is_generator_exit(kind)?);
+            self.holds.keep_on(entry, is_generator_exit(exception));
         }
         left
     }
 
-    fn contenders(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
-        self.ask(self.core.contenders(), or_raise(value::contenders))
-    }
-
-    fn evict(&self, node: &str) -> Verb<impl Call<Answer = bool> + use<>, impl Convert<bool> + use<>> {
-        self.ask(self.core.evict(node), boolean)
-    }
-
-    fn break_lock(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
-        self.ask(self.core.break_lock(), or_raise(value::contenders))
-    }
-
-    fn request_release(&self) -> Verb<impl Call<Answer = Queue> + use<>, impl Convert<Queue> + use<>> {
-        self.ask(self.core.request_release(), or_raise(value::contenders))
-    }
-
-    fn observe(&self, py: Python<'_>) -> PyResult<Arc<ObserverInner>> {
-        ObserverInner::new(py, &self.client, &self.core)
-    }
-
     /// Asks the servers.
-    fn ask<T: Send + 'static, C>(&self, ask: zklock::Call<T>, convert: C) -> Verb<zklock::Call<T>, C> {
-        Verb::new(ask, convert).of_client(&self.client)
+    fn ask<T: Send + 'static, C>(
+        &self,
+        ask: impl FnOnce(&zklock::Lock) -> zklock::Call<T>,
+        convert: C,
+    ) -> Verb<zklock::Call<T>, C> {
+        Verb::new(ask(&self.core), convert).of_client(&self.client)
+    }
+}
+
+impl Inner for LockInner {
+    fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
+        self.client.callbacks.anchor(py)
     }
 
     fn describe(&self, class: &str) -> String {
@@ -312,8 +236,6 @@ impl LockInner {
     }
 }
 
-type Queue = Vec<QueuedContender>;
-
 /// What the coroutine of an acquire returns.
 enum Answer {
     /// `True`, or `False` if the time ran out.
@@ -325,353 +247,310 @@ enum Answer {
     Block(Block, Option<Scope>),
 }
 
-impl BaseLock {
-    fn new(py: Python<'_>, inner: Arc<LockInner>) -> PyResult<Self> {
-        let anchor = inner.client.callbacks.anchor(py)?;
-        Ok(Self { anchor, inner })
-    }
-}
-
-#[pymethods]
-impl BaseLock {
-    /// The path of the lock, or all the paths of a set of locks.
-    #[getter]
-    fn path(&self) -> &str {
-        &self.inner.path
-    }
-
-    /// Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``.
-    fn locked(&self) -> bool {
-        !self.inner.holds.held().is_empty()
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)
-    }
-
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        Ok(slf.get().inner.describe(&slf.get_type().name()?.to_cow()?))
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Lock", "send its path, and make a Client and a Lock in each process"))
-    }
-}
-
-impl Lock {
-    pub(crate) fn of(py: Python<'_>, inner: Arc<LockInner>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseLock::new(py, inner)?).add_subclass(Self))
-    }
-
-    fn inner<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<LockInner> {
-        &slf.as_super().get().inner
-    }
-}
-
-/// Returns the function with the lock around each call. Without a lock that blocks, it must be a coroutine function.
-fn decorate<'py>(
-    blocking: Option<&Bound<'py, Lock>>,
-    lock: &Py<AsyncLock>,
-    function: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = function.py();
-    py.import("zklock._wrapping")?.call_method1(intern!(py, "decorated"), (blocking, lock, function))
-}
-
-impl AsyncLock {
-    pub(crate) fn of(py: Python<'_>, inner: Arc<LockInner>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseLock::new(py, inner)?).add_subclass(Self))
-    }
-
-    fn inner<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<LockInner> {
-        &slf.as_super().get().inner
-    }
-}
-
-noun! { methods of Lock, AsyncLock;
-both {
-    /// The contenders in the queue, holders first: a list of ``Contender``. Those of other libraries are included.
+noun! {
+    /// A lock of any kind, at a path. Threads can share it. The object itself holds nothing: a ``with`` block does.
     ///
-    /// >>> lock = zk.mutex("/locks/doc")
+    /// >>> lock = zk.mutex("/locks/doc", timeout=5)
     /// >>> with lock as hold:
-    /// ...     [contender.token == hold.token for contender in lock.contenders()]
-    /// [True]
-    ///
-    /// For a set of locks, it lists the queues of its locks one after the other. A set that is first in one queue but still
-    /// waits for another of its locks is listed first there, but does not hold the lock.
-    fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::make(slf.py(), "contenders", Self::inner(slf).contenders())
-    }
-
-    /// Takes any contender out of the queue by deleting its node. ``False`` if the node no longer
-    /// existed.
-    ///
-    /// >>> lock = zk.mutex("/locks/doc")
-    /// >>> hold = lock.hold()
-    /// >>> [lock.evict(contender.node) for contender in lock.contenders() if contender.identity == "db7/4711"]
-    /// []
-    /// >>> hold.release()
-    ///
-    /// A holder learns that its hold is lost, if its library reports that. A waiter queues again. Evicting a holder breaks
-    /// the protection of the lock, unless the holder is known to have stopped: until it learns of the loss, it believes
-    /// that it holds the lock, while another already does. Raises ``InvalidInput`` if the node is not a contender of this
-    /// lock.
-    ///
-    /// All nodes of a single-node lock have the same path. There, this evicts the current holder, which may not be the one
-    /// that was listed. ``break_lock`` avoids that.
-    fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<Py<PyAny>> {
-        Self::make(slf.py(), "evict", Self::inner(slf).evict(node))
-    }
-
-    /// Takes the lock away from all its holders, and returns a list of them, each a ``Contender``.
-    ///
-    /// >>> zk.mutex("/locks/doc").break_lock()
-    /// []
-    ///
-    /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
-    /// but still waits for another of its locks. The next holder of a single-node lock keeps its lock, with one exception: if
-    /// the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
-    /// that reads the node and the one that deletes it is deleted too.
-    fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::make(slf.py(), "break_lock", Self::inner(slf).break_lock())
-    }
-
-    /// Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
-    ///
-    /// >>> hold = zk.mutex("/locks/doc").hold()
-    /// >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").request_release()], hold.wanted.wait(timeout=5)
-    /// ([True], True)
-    /// >>> hold.release()
-    ///
-    /// Nothing is taken away: a holder that watches ``Hold.wanted`` learns of the request, and keeps the lock until it
-    /// releases it. The request is written as Curator's ``Revoker`` writes it: the data of the holder's node becomes
-    /// ``__REVOKE__``. So it reaches holders of zklock, and holders of a Curator ``InterProcessMutex`` that called
-    /// ``makeRevocable``. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its identity;
-    /// for a holder of another library, the word replaces it. Raises ``Refused`` if the access list does not allow
-    /// writing to a holder's node; all other holders are still asked.
-    fn request_release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::make(slf.py(), "request_release", Self::inner(slf).request_release())
-    }
-
-    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Self::inner(slf).begin_block(slf.py())
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __aexit__(
-        slf: &Bound<'_, Self>,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<Py<PyAny>> {
-        let _ = traceback;
-        Self::inner(slf).end_block(kind, exception)
-    }
-}
-
-blocking {
-    /// This lock for asyncio.
-    #[getter]
-    fn aio(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncLock>> {
-        AsyncLock::of(slf.py(), Self::inner(slf).clone())
-    }
-
-    /// Acquires the lock, and returns whether it did, as ``threading.Lock.acquire`` does.
-    ///
-    /// >>> lock = zk.mutex("/locks/doc")
-    /// >>> lock.acquire(timeout=5)
+    /// ...     hold.token > 0
     /// True
-    /// >>> lock.acquire(blocking=False)
+    ///
+    /// On Python 3.14, an exception raised by a signal handler may come just before the block is entered, as with any lock,
+    /// and then the lock is not released. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
+    ///
+    /// The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at
+    /// its end ``LockLost`` if the hold was lost meanwhile. Nothing can interrupt a ``with`` block at a loss: call ``hold.ensure``
+    /// before each piece of work, look at ``hold.lost``, or add a callback with ``hold.on_lost``. (``async with`` cancels its block:
+    /// see ``AsyncLock``.) If the block itself raises, a note about the loss is added to that exception. Each block releases its own hold, even if several blocks of one lock in one thread end in another
+    /// order than they began, as can happen with generators.
+    ///
+    /// ``acquire``, ``release`` and ``locked`` work as those of ``threading.Lock`` or, if the lock is reentrant, of
+    /// ``threading.RLock``. So any thread may release the lock, and a thread that acquires it again waits until it is
+    /// released; the log has a warning about that. If the lock is reentrant, it belongs to the thread that acquired it.
+    /// After ``acquire`` the lock is held until it is released or the client is closed, even if the lock object is
+    /// deleted.
+    ///
+    /// A lock is also a decorator, for a function or a coroutine function: each call runs in a block of its own.
+    ///
+    /// >>> @zk.mutex("/locks/doc", timeout=0)
+    /// ... def report():
+    /// ...     return "written"
+    /// >>> report()
+    /// 'written'
+    ///
+    /// A call raises what its block raises. In the function, the lock's ``current`` is the hold. Classes and generators raise
+    /// ``InvalidInput``.
+    struct Lock;
+
+    /// A ``Lock`` for asyncio. Get one from ``AsyncClient.mutex`` and its siblings, or from ``Lock.aio``.
+    ///
+    /// >>> async def once():
+    /// ...     lock = zk.aio.mutex("/locks/doc", timeout=5)
+    /// ...     if await lock.acquire(blocking=False):
+    /// ...         await lock.release()
+    /// ...     return lock.locked()
+    /// >>> asyncio.run(once())
     /// False
-    /// >>> lock.release()
     ///
-    /// Without a ``timeout`` argument, it waits for the timeout that the lock was made with; -1 or ``None`` waits for ever.
-    /// With ``blocking=False`` it only waits for the servers' answer, for up to the client's ``try_timeout``. ``False`` means
-    /// that others have the lock, or that the time was too short for an answer; the reason is logged. So always look at the
-    /// result, or use ``hold`` or a block, which raise ``Timeout``.
+    /// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, even if another task awaits the
+    /// result, as ``asyncio.wait_for`` and ``create_task`` do. If that task already holds the lock, it waits until that
+    /// hold is released; if the lock is reentrant, it gets another hold at once. Keep a reference to a task that waits,
+    /// because the event loop only has a weak one. A cancelled wait leaves the queue, and a lock that was granted meanwhile
+    /// is released.
     ///
-    /// You may poll with ``blocking=False``. After two tries have found this lock object busy, further tries send no
-    /// request until the servers report that the contender ahead has left. (Semaphores, sets, choices and single-node locks
-    /// ask each time.) So just after another client's release, a try may still return ``False`` until that report arrives,
-    /// for a tenth of the session timeout at most. A call with a short timeout always asks the servers.
+    /// When the hold of an ``async with`` block is lost, its task is cancelled, and cleans up. The block then raises ``LockLost`` in
+    /// place of the ``CancelledError``, just as a block of ``asyncio.timeout`` raises ``TimeoutError``:
     ///
-    /// Clients get the lock in the order in which they queue, and the callers within a client in the order in which they
-    /// call. However many callers a client has, clients take turns. If a caller gives up, the next caller of its client
-    /// takes its place.
+    /// >>> async def report():
+    /// ...     async with zk.mutex("/locks/doc", timeout=5):
+    /// ...         await asyncio.sleep(0.01)  # a loss ends it
+    /// >>> asyncio.run(report())
     ///
-    /// It raises
+    /// If the block raises an exception of its own, that exception goes on, with a note about the loss. If the block swallows the
+    /// cancellation, its end raises ``LockLost``. If the task is cancelled for another reason, it stays cancelled, even if the hold
+    /// is lost as well. After the block, nothing is cancelled. A task is only cancelled when it awaits something. A lock that was
+    /// made with ``cancel=False`` cancels nothing.
     ///
-    /// * ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can release
-    ///   it, or if an asyncio event loop runs in this thread;
-    /// * ``Unreachable`` if there is no connection when the time is over, or no server answered within the ``try_timeout``, so
-    ///   that it is not known who has the lock;
-    /// * ``ForeignContender`` if a contender of another library cannot see ours;
-    /// * ``LockLost`` if the lock is reentrant and the outer hold is lost;
-    /// * ``Refused`` if the access list does not allow it;
-    /// * ``Closed`` if the client is closed.
-    #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
-    #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
-    fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
-        let (py, inner) = (slf.py(), Self::inner(slf));
-        let held = inner.wait_or_none(py, patience(inner.timeout, &blocking, &timeout)?)?;
-        Ok(held.map(|held| inner.holds.keep(&held, None, None)).is_some())
-    }
+    /// In an async generator, a loss would cancel the consumer, so the block raises ``InvalidInput`` there, unless
+    /// ``contextlib.asynccontextmanager`` makes the consumer's block of the generator. Before Python 3.11, only the message shows
+    /// which cancellation is ours. Ours counts as another one if something in between raises a ``CancelledError`` of its own.
+    /// Another one counts as ours if both come before the task goes on.
+    ///
+    /// ``async with`` also works under trio. Another thread waits for the lock there, and the hold's own coroutines (``confirm``,
+    /// ``read``, ``commit``) do not work, as elsewhere under trio. A reentrant lock raises ``InvalidInput`` there, because it belongs
+    /// to a task of asyncio.
+    ///
+    /// It is also a decorator for coroutine functions, as ``Lock`` is.
+    struct AsyncLock;
 
-    /// Acquires the lock and returns the hold, which you must release.
-    ///
-    /// >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
-    /// >>> hold.release()
-    ///
-    /// It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero tries once. By default it waits for the
-    /// timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does. The message of
-    /// ``Timeout`` names the holder, if the servers say who that is.
-    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Py<Hold>> {
-        let (py, inner) = (slf.py(), Self::inner(slf));
-        let timeout = timeout.patience(py, inner.timeout)?;
-        let held = inner.wait(py, timeout)?.map_err(|error| raised(py, &error))?;
-        inner.holds.know(&held);
-        Hold::of(py, held, true)
-    }
+    both(LockInner: aio, calls, blocks) {
+        /// The path of the lock, or all the paths of a set of locks.
+        #[getter]
+        fn path(&self) -> &str {
+            &self.inner.path
+        }
 
-    /// Tries once to acquire the lock, as ``acquire(blocking=False)`` does. Returns the hold, which you must release, or
-    /// ``None`` if others have the lock.
-    ///
-    /// >>> hold = zk.mutex("/locks/doc").try_acquire()
-    /// >>> print(zk.mutex("/locks/doc").try_acquire())
-    /// None
-    /// >>> hold.release()
-    fn try_acquire(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
-        let (py, inner) = (slf.py(), Self::inner(slf));
-        let Some(held) = inner.wait_or_none(py, Some(Duration::ZERO))? else { return Ok(None) };
-        inner.holds.know(&held);
-        Hold::of(py, held, true).map(Some)
-    }
+        /// Whether this client holds the lock. It does not ask the servers: to see other holders, use ``contenders``.
+        fn locked(&self) -> bool {
+            !self.inner.holds.held().is_empty()
+        }
 
-    /// Releases what this thread acquired last with ``acquire`` or a ``with`` block. If this thread has acquired nothing
-    /// and the lock is not reentrant, it releases what another thread acquired.
-    ///
-    /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release. See also ``Hold.release``.
-    fn release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let (py, inner) = (slf.py(), Self::inner(slf));
-        let held = inner.holds.release(py, owner::of_caller(py)?, inner.is_reentrant)?;
-        held.release(py)
-    }
+        /// The contenders in the queue, holders first: a list of ``Contender``. Those of other libraries are included.
+        ///
+        /// >>> lock = zk.mutex("/locks/doc")
+        /// >>> with lock as hold:
+        /// ...     [contender.token == hold.token for contender in lock.contenders()]
+        /// [True]
+        ///
+        /// For a set of locks, it lists the queues of its locks one after the other. A set that is first in one queue but still
+        /// waits for another of its locks is listed first there, but does not hold the lock.
+        fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            Self::make(slf.py(), "contenders", Self::inner(slf).ask(|lock| lock.contenders(), or_raise(value::contenders)))
+        }
 
-    /// The hold that this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or ``None``.
-    #[getter]
-    fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
-        let held = Self::inner(slf).holds.current(owner::of_caller(slf.py())?);
-        held.map(|held| Hold::of(slf.py(), held, false)).transpose()
-    }
+        /// Takes any contender out of the queue by deleting its node. ``False`` if the node no longer
+        /// existed.
+        ///
+        /// >>> lock = zk.mutex("/locks/doc")
+        /// >>> hold = lock.hold()
+        /// >>> [lock.evict(contender.node) for contender in lock.contenders() if contender.identity == "db7/4711"]
+        /// []
+        /// >>> hold.release()
+        ///
+        /// A holder learns that its hold is lost, if its library reports that. A waiter queues again. Evicting a holder breaks
+        /// the protection of the lock, unless the holder is known to have stopped: until it learns of the loss, it believes
+        /// that it holds the lock, while another already does. Raises ``InvalidInput`` if the node is not a contender of this
+        /// lock.
+        ///
+        /// All nodes of a single-node lock have the same path. There, this evicts the current holder, which may not be the one
+        /// that was listed. ``break_lock`` avoids that.
+        fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<Py<PyAny>> {
+            Self::make(slf.py(), "evict", Self::inner(slf).ask(|lock| lock.evict(node), boolean))
+        }
 
-    /// Observes who holds the lock or, for an election, who leads, without taking part.
-    ///
-    /// >>> lead = zk.election("/locks/doc")
-    /// >>> with lead as hold:
-    /// ...     for leader in lead.observe():
-    /// ...         if leader is not None:
-    /// ...             break
-    /// ...     leader.token == hold.token
-    /// True
-    ///
-    /// It returns an ``Observer``, an iterator that waits for each change and never ends. Many can observe one lock without
-    /// waking each other. If there are several holders, it reports the first. The first contender in the queue is reported
-    /// as the holder, even if it is a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a
-    /// semaphore or a set of locks.
-    fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<Observer>> {
-        Observer::of(slf.py(), Self::inner(slf).observe(slf.py())?)
-    }
+        /// Takes the lock away from all its holders, and returns a list of them, each a ``Contender``.
+        ///
+        /// >>> zk.mutex("/locks/doc").break_lock()
+        /// []
+        ///
+        /// See ``evict`` for what this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
+        /// but still waits for another of its locks. The next holder of a single-node lock keeps its lock, with one exception: if
+        /// the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
+        /// that reads the node and the one that deletes it is deleted too.
+        fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            Self::make(slf.py(), "break_lock", Self::inner(slf).ask(|lock| lock.break_lock(), or_raise(value::contenders)))
+        }
 
-    #[pyo3(signature = (function, /))]
-    fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        decorate(Some(slf), &Self::aio(slf)?, function)
-    }
-
-    fn __enter__(slf: &Bound<'_, Self>) -> PyResult<Py<Hold>> {
-        let (py, inner) = (slf.py(), Self::inner(slf));
-        let block = Block::of_caller(py);
-        let held = inner.wait(py, inner.timeout)?.map_err(|error| raised(py, &error))?;
-        let hold = Hold::of(py, held.clone(), false)?;
-        inner.holds.keep(&held, Some(block), None);
-        Ok(hold)
-    }
-
-    #[pyo3(signature = (kind, exception, traceback))]
-    fn __exit__(
-        slf: &Bound<'_, Self>,
-        kind: &Bound<'_, PyAny>,
-        exception: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
-        let _ = traceback;
-        let (py, inner) = (kind.py(), Self::inner(slf));
-        match inner.holds.leave(owner::of_caller(py)?, Block::of_caller(py)).0 {
-            Some(entry) => {
-                let left = entry.held.leave(exception);
-                inner.holds.keep_on(entry, is_generator_exit(kind)?);
-                left
-            }
-            None if !kind.is_none() => Ok(false),
-            None => Err(inner.holds.released_before(py)),
+        /// Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
+        ///
+        /// >>> hold = zk.mutex("/locks/doc").hold()
+        /// >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").request_release()], hold.wanted.wait(timeout=5)
+        /// ([True], True)
+        /// >>> hold.release()
+        ///
+        /// Nothing is taken away: a holder that watches ``Hold.wanted`` learns of the request, and keeps the lock until it
+        /// releases it. The request is written as Curator's ``Revoker`` writes it: the data of the holder's node becomes
+        /// ``__REVOKE__``. So it reaches holders of zklock, and holders of a Curator ``InterProcessMutex`` that called
+        /// ``makeRevocable``. Other libraries ignore it. Below that word, the node of a holder of zklock keeps its identity;
+        /// for a holder of another library, the word replaces it. Raises ``Refused`` if the access list does not allow
+        /// writing to a holder's node; all other holders are still asked.
+        fn request_release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            Self::make(slf.py(), "request_release", Self::inner(slf).ask(|lock| lock.request_release(), or_raise(value::contenders)))
         }
     }
-}
 
-asyncio {
-    /// This lock itself.
-    #[getter]
-    fn aio(slf: Py<Self>) -> Py<Self> {
-        slf
+    blocking {
+        /// Acquires the lock, and returns whether it did, as ``threading.Lock.acquire`` does.
+        ///
+        /// >>> lock = zk.mutex("/locks/doc")
+        /// >>> lock.acquire(timeout=5)
+        /// True
+        /// >>> lock.acquire(blocking=False)
+        /// False
+        /// >>> lock.release()
+        ///
+        /// Without a ``timeout`` argument, it waits for the timeout that the lock was made with; -1 or ``None`` waits for ever.
+        /// With ``blocking=False`` it only waits for the servers' answer, for up to the client's ``try_timeout``. ``False`` means
+        /// that others have the lock, or that the time was too short for an answer; the reason is logged. So always look at the
+        /// result, or use ``hold`` or a block, which raise ``Timeout``.
+        ///
+        /// You may poll with ``blocking=False``. After two tries have found this lock object busy, further tries send no
+        /// request until the servers report that the contender ahead has left. (Semaphores, sets, choices and single-node locks
+        /// ask each time.) So just after another client's release, a try may still return ``False`` until that report arrives,
+        /// for a tenth of the session timeout at most. A call with a short timeout always asks the servers.
+        ///
+        /// Clients get the lock in the order in which they queue, and the callers within a client in the order in which they
+        /// call. However many callers a client has, clients take turns. If a caller gives up, the next caller of its client
+        /// takes its place.
+        ///
+        /// It raises
+        ///
+        /// * ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can release
+        ///   it, or if an asyncio event loop runs in this thread;
+        /// * ``Unreachable`` if there is no connection when the time is over, or no server answered within the ``try_timeout``, so
+        ///   that it is not known who has the lock;
+        /// * ``ForeignContender`` if a contender of another library cannot see ours;
+        /// * ``LockLost`` if the lock is reentrant and the outer hold is lost;
+        /// * ``Refused`` if the access list does not allow it;
+        /// * ``Closed`` if the client is closed.
+        #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
+        #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
+        fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
+            let (py, inner) = (slf.py(), Self::inner(slf));
+            let held = inner.wait_or_none(py, patience(inner.timeout, &blocking, &timeout)?)?;
+            Ok(held.map(|held| inner.holds.keep(&held, None, None)).is_some())
+        }
+
+        /// Acquires the lock and returns the hold, which you must release.
+        ///
+        /// >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
+        /// >>> hold.release()
+        ///
+        /// It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero tries once. By default it waits for the
+        /// timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does. The message of
+        /// ``Timeout`` names the holder, if the servers say who that is.
+        #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+        fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Py<Hold>> {
+            let (py, inner) = (slf.py(), Self::inner(slf));
+            let timeout = timeout.patience(py, inner.timeout)?;
+            let held = inner.wait(py, timeout)?.map_err(|error| raised(py, &error))?;
+            inner.holds.know(&held);
+            Py::new(py, Hold::from_base(BaseHold::new(py, held, true)?))
+        }
+
+        /// Tries once to acquire the lock, as ``acquire(blocking=False)`` does. Returns the hold, which you must release, or
+        /// ``None`` if others have the lock.
+        ///
+        /// >>> hold = zk.mutex("/locks/doc").try_acquire()
+        /// >>> print(zk.mutex("/locks/doc").try_acquire())
+        /// None
+        /// >>> hold.release()
+        fn try_acquire(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
+            let (py, inner) = (slf.py(), Self::inner(slf));
+            let Some(held) = inner.wait_or_none(py, Some(Duration::ZERO))? else { return Ok(None) };
+            inner.holds.know(&held);
+            Py::new(py, Hold::from_base(BaseHold::new(py, held, true)?)).map(Some)
+        }
+
+        /// Releases what this thread acquired last with ``acquire`` or a ``with`` block. If this thread has acquired nothing
+        /// and the lock is not reentrant, it releases what another thread acquired.
+        ///
+        /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release. See also ``Hold.release``.
+        fn release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            let (py, inner) = (slf.py(), Self::inner(slf));
+            let held = inner.holds.release(py, owner::of_caller(py)?, inner.is_reentrant)?;
+            held.release(py)
+        }
+
+        /// The hold that this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or ``None``.
+        #[getter]
+        fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
+            let held = Self::inner(slf).holds.current(owner::of_caller(slf.py())?);
+            held.map(|held| Py::new(slf.py(), Hold::from_base(BaseHold::new(slf.py(), held, false)?))).transpose()
+        }
+
+        /// Observes who holds the lock or, for an election, who leads, without taking part.
+        ///
+        /// >>> lead = zk.election("/locks/doc")
+        /// >>> with lead as hold:
+        /// ...     for leader in lead.observe():
+        /// ...         if leader is not None:
+        /// ...             break
+        /// ...     leader.token == hold.token
+        /// True
+        ///
+        /// It returns an ``Observer``, an iterator that waits for each change and never ends. Many can observe one lock without
+        /// waking each other. If there are several holders, it reports the first. The first contender in the queue is reported
+        /// as the holder, even if it is a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a
+        /// semaphore or a set of locks.
+        fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<Observer>> {
+            Observer::of(slf.py(), ObserverInner::new(slf.py(), &Self::inner(slf).client, &Self::inner(slf).core)?)
+        }
     }
 
-    /// Acquires the lock, and returns whether it did. See ``Lock.acquire``.
-    #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
-    #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
-    fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
-        let inner = Self::inner(slf);
-        let timeout = patience(inner.timeout, &blocking, &timeout)?;
-        inner.start(slf.py(), "AsyncLock.acquire", timeout, Answer::Bool)
-    }
+    asyncio {
+        /// Acquires the lock, and returns whether it did. See ``Lock.acquire``.
+        #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
+        #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
+        fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
+            let inner = Self::inner(slf);
+            let timeout = patience(inner.timeout, &blocking, &timeout)?;
+            inner.start(slf.py(), "AsyncLock.acquire", timeout, Answer::Bool)
+        }
 
-    /// Acquires the lock and returns the hold, which you must release. See ``Lock.hold``.
-    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
-        let (py, inner) = (slf.py(), Self::inner(slf));
-        inner.start(py, "AsyncLock.hold", timeout.patience(py, inner.timeout)?, Answer::Value)
-    }
+        /// Acquires the lock and returns the hold, which you must release. See ``Lock.hold``.
+        #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+        fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
+            let (py, inner) = (slf.py(), Self::inner(slf));
+            inner.start(py, "AsyncLock.hold", timeout.patience(py, inner.timeout)?, Answer::Value)
+        }
 
-    /// Tries once to acquire the lock. Returns the hold, or ``None`` if others have the lock. See ``Lock.try_acquire``.
-    fn try_acquire(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-        Self::inner(slf).start(slf.py(), "AsyncLock.try_acquire", Some(Duration::ZERO), Answer::Try)
-    }
+        /// Tries once to acquire the lock. Returns the hold, or ``None`` if others have the lock. See ``Lock.try_acquire``.
+        fn try_acquire(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+            Self::inner(slf).start(slf.py(), "AsyncLock.try_acquire", Some(Duration::ZERO), Answer::Try)
+        }
 
-    /// Releases what this task acquired last. If it has acquired nothing and the lock is not reentrant, releases what
-    /// another did. The release starts at once; await it to wait until the servers have confirmed it. See ``Lock.release``.
-    fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-        let (py, inner) = (slf.py(), Self::inner(slf));
-        let owner = owner::of_task_or_unique(py)?;
-        let held = inner.holds.release(py, owner, inner.is_reentrant)?;
-        held.begin_release(py, owner)
-    }
+        /// Releases what this task acquired last. If it has acquired nothing and the lock is not reentrant, releases what
+        /// another did. The release starts at once; await it to wait until the servers have confirmed it. See ``Lock.release``.
+        fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+            let (py, inner) = (slf.py(), Self::inner(slf));
+            let owner = owner::of_task_or_unique(py)?;
+            let held = inner.holds.release(py, owner, inner.is_reentrant)?;
+            held.begin_release(py, owner)
+        }
 
-    /// The hold that this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``.
-    #[getter]
-    fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
-        let py = slf.py();
-        let held = Self::inner(slf).holds.current(owner::of_task_or_unique(py)?);
-        held.map(|held| AsyncHold::of(py, held, false)).transpose()
-    }
+        /// The hold that this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``.
+        #[getter]
+        fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
+            let py = slf.py();
+            let held = Self::inner(slf).holds.current(owner::of_task_or_unique(py)?);
+            held.map(|held| Py::new(py, AsyncHold::from_base(BaseHold::new(py, held, false)?))).transpose()
+        }
 
-    /// Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
-    /// ``Lock.observe``.
-    fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncObserver>> {
-        AsyncObserver::of(slf.py(), Self::inner(slf).observe(slf.py())?)
+        /// Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
+        /// ``Lock.observe``.
+        fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncObserver>> {
+            AsyncObserver::of(slf.py(), ObserverInner::new(slf.py(), &Self::inner(slf).client, &Self::inner(slf).core)?)
+        }
     }
-
-    #[pyo3(signature = (function, /))]
-    fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        decorate(None, slf.as_unbound(), function)
-    }
-}
 }

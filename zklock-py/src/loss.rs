@@ -1,13 +1,13 @@
 //! The event that a hold is lost.
 
 use crate::calls::coroutine::Coroutine;
-use crate::guest::error::{raised, unpicklable};
+use crate::guest::error::unpicklable;
 use crate::guest::number::{self, Timeout};
 use crate::guest::value;
 use crate::held::Held;
-use crate::verb::{Verb, or_raise};
+use crate::verb::{Verb, in_time, or_raise};
 use pyo3::prelude::*;
-use zklock::{Error, ErrorKind, LossReason, Wait};
+use zklock::{LossReason, Wait};
 
 /// The event that a hold is lost. You can check it, wait for it or await it.
 ///
@@ -55,10 +55,7 @@ impl Loss {
         // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|Timeout(seconds)| Timeout(seconds.max(0.0))))?;
         let lost = self.loss.lost().within(Wait::at_most(timeout));
-        let convert = |py: Python<'_>, lost: Result<Option<LossReason>, Error>| match lost {
-            Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
-            lost => lost.map(|reason| reason.is_some()).map_err(|error| raised(py, &error)),
-        };
+        let convert = |py: Python<'_>, lost| Ok(in_time(py, lost)?.flatten().is_some());
         Verb::new(lost, convert).run(py)
     }
 

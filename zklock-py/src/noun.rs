@@ -2,9 +2,11 @@
 
 use crate::calls::anchor::CallbackAnchor;
 use crate::calls::call::Call;
+use crate::guest::sync::intern;
 use crate::verb::{Convert, Verb};
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::{IntoPyObjectExt, PyClass};
+use std::sync::Arc;
 
 /// Which of the two classes.
 #[derive(Clone, Copy)]
@@ -33,58 +35,197 @@ pub(crate) trait Class {
 
 /// What the objects of both classes refer to.
 pub(crate) trait Inner {
-    /// The word for what cannot be pickled, and what to do instead.
-    const UNPICKLABLE: (&'static str, &'static str);
-
     fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>>;
     fn describe(&self, class: &str) -> String;
 }
 
-/// Writes the two classes of a noun: methods of `both`, those of one alone, and those that every class has. Or the methods alone.
+/// A class whose objects refer to nothing else.
+pub(crate) trait Noun: PyClass {
+    type Inner;
+
+    fn of(py: Python<'_>, inner: Arc<Self::Inner>) -> PyResult<Py<Self>>;
+}
+
+impl Face {
+    /// Makes an object of that one of two classes.
+    pub(crate) fn object<T: Noun, A: Noun<Inner = T::Inner>>(
+        self,
+        py: Python<'_>,
+        inner: Arc<T::Inner>,
+    ) -> PyResult<Py<PyAny>> {
+        match self {
+            Self::Threads => T::of(py, inner).map(Py::into_any),
+            Self::Asyncio => A::of(py, inner).map(Py::into_any),
+        }
+    }
+}
+
+/// Returns the object for asyncio, which one for asyncio is itself.
+pub(crate) fn aio<T: Noun + Class, A: Noun<Inner = T::Inner>>(
+    object: &Bound<'_, T>,
+    inner: &Arc<T::Inner>,
+) -> PyResult<Py<PyAny>> {
+    match T::FACE {
+        Face::Threads => A::of(object.py(), inner.clone()).map(Py::into_any),
+        Face::Asyncio => Ok(object.clone().into_any().unbind()),
+    }
+}
+
+/// Returns the function with a block of this object around each call. One for asyncio takes a coroutine function.
+pub(crate) fn decorate<'py, T: PyClass + Class>(
+    object: &Bound<'py, T>,
+    function: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = function.py();
+    let (blocking, aio) = match T::FACE {
+        Face::Threads => (Some(object), object.as_any().getattr(intern!(py, "aio"))?),
+        Face::Asyncio => (None, object.clone().into_any()),
+    };
+    py.import("zklock._wrapping")?.call_method1(intern!(py, "decorated"), (blocking, aio, function))
+}
+
+/// Writes the two classes of a noun: methods of `both`, those of one alone, and those that every class has. What their objects refer
+/// to stands with `both`, with the class that they extend, if there is one, and what else they have:
+///
+/// * `aio`: each gives the object for asyncio;
+/// * `blocks`: a `with` block makes something, by `enter`, `exit`, `begin_block` and `end_block` of what they refer to;
+/// * `calls`: they are decorators;
+/// * `closes`: their own block ends by `exit` and `end_block`;
+/// * `ends`: so does theirs, and it begins with nothing to do.
 macro_rules! noun {
     (
         $(#[$about:meta])* struct $Blocking:ident;
         $(#[$about_aio:meta])* struct $Async:ident;
-        both($Inner:ty) { $($both:tt)* }
+        both($Inner:ident $(in $Base:ident)? $(: $($has:ident),+)?) { $($both:tt)* }
         blocking { $($blocking:tt)* }
         asyncio { $($asyncio:tt)* }
     ) => {
-        $crate::noun::noun!(@class [$(#[$about])*] $Blocking Threads $Inner { $($both)* $($blocking)* });
-        $crate::noun::noun!(@class [$(#[$about_aio])*] $Async Asyncio $Inner { $($both)* $($asyncio)* });
+        $crate::noun::noun!(@Threads [$($($has)+)?]
+            [$Blocking $Async $Inner $($Base)? [$(#[$about])*]] { $($both)* $($blocking)* });
+        $crate::noun::noun!(@Asyncio [$($($has)+)?]
+            [$Async $Async $Inner $($Base)? [$(#[$about_aio])*]] { $($both)* $($asyncio)* });
     };
-    (
-        methods of $Blocking:ident, $Async:ident;
-        both { $($both:tt)* }
-        blocking { $($blocking:tt)* }
-        asyncio { $($asyncio:tt)* }
-    ) => {
-        $crate::noun::noun!(@methods $Blocking Threads { $($both)* $($blocking)* });
-        $crate::noun::noun!(@methods $Async Asyncio { $($both)* $($asyncio)* });
+    (@$Face:ident [aio $($has:tt)*] [$Class:ident $Async:ident $($of:tt)*] { $($methods:tt)* }) => {
+        $crate::noun::noun!(@$Face [$($has)*] [$Class $Async $($of)*] {
+            $($methods)*
+
+            /// This object for asyncio.
+            #[getter]
+            fn aio(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                $crate::noun::aio::<Self, $Async>(slf, Self::inner(slf))
+            }
+        });
     };
-    (@methods $Class:ident $Face:ident { $($methods:tt)* }) => {
-        impl $crate::noun::Class for $Class {
-            const FACE: $crate::noun::Face = $crate::noun::Face::$Face;
-            const NAME: &'static str = stringify!($Class);
+    (@Threads [blocks $($has:tt)*] $of:tt { $($methods:tt)* }) => {
+        $crate::noun::noun!(@Threads [(__exit__ exit bool) begins $($has)*] $of {
+            $($methods)*
+
+            fn __enter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                Self::inner(slf).enter(slf.py())
+            }
+        });
+    };
+    (@Asyncio [blocks $($has:tt)*] $of:tt $methods:tt) => {
+        $crate::noun::noun!(@Asyncio [begins $($has)*] $of $methods);
+    };
+    (@Threads [closes $($has:tt)*] $of:tt $methods:tt) => {
+        $crate::noun::noun!(@Threads [(__exit__ exit bool) (__aexit__ end_block Py<PyAny>) $($has)*] $of $methods);
+    };
+    (@Asyncio [closes $($has:tt)*] $of:tt $methods:tt) => {
+        $crate::noun::noun!(@Asyncio [(__aexit__ end_block Py<PyAny>) $($has)*] $of $methods);
+    };
+    (@$Face:ident [begins $($has:tt)*] $of:tt { $($methods:tt)* }) => {
+        $crate::noun::noun!(@$Face [(__aexit__ end_block Py<PyAny>) $($has)*] $of {
+            $($methods)*
+
+            fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                Self::inner(slf).begin_block(slf.py())
+            }
+        });
+    };
+    (@Threads [ends $($has:tt)*] $of:tt { $($methods:tt)* }) => {
+        $crate::noun::noun!(@Threads [(__exit__ exit bool) $($has)*] $of {
+            $($methods)*
+
+            fn __enter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+        });
+    };
+    (@Asyncio [ends $($has:tt)*] $of:tt { $($methods:tt)* }) => {
+        $crate::noun::noun!(@Asyncio [(__aexit__ end_block Py<PyAny>) $($has)*] $of {
+            $($methods)*
+
+            fn __aenter__(slf: Py<Self>) -> $crate::calls::coroutine::Coroutine {
+                let name = <Self as $crate::noun::Class>::NAME;
+                $crate::calls::coroutine::Coroutine::done(format!("{name}.__aenter__"), slf.into_any())
+            }
+        });
+    };
+    (@$Face:ident [($exit:ident $by:ident $Result:ty) $($has:tt)*] $of:tt { $($methods:tt)* }) => {
+        $crate::noun::noun!(@$Face [$($has)*] $of {
+            $($methods)*
+
+            #[pyo3(signature = (kind, exception, traceback))]
+            fn $exit(
+                slf: &Bound<'_, Self>,
+                kind: &Bound<'_, PyAny>,
+                exception: &Bound<'_, PyAny>,
+                traceback: &Bound<'_, PyAny>,
+            ) -> PyResult<$Result> {
+                let _ = (kind, traceback);
+                Self::inner(slf).$by(exception)
+            }
+        });
+    };
+    (@$Face:ident [calls $($has:tt)*] $of:tt { $($methods:tt)* }) => {
+        $crate::noun::noun!(@$Face [$($has)*] $of {
+            $($methods)*
+
+            #[pyo3(signature = (function, /))]
+            fn __call__<'py>(slf: &Bound<'py, Self>, function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+                $crate::noun::decorate(slf, function)
+            }
+        });
+    };
+    (@$Face:ident [] [$Class:ident $Async:ident $Inner:ident $Base:ident [$($about:tt)*]] { $($methods:tt)* }) => {
+        $($about)*
+        #[pyo3::pyclass(frozen, extends = $Base, module = "zklock")]
+        pub(crate) struct $Class;
+
+        impl $Class {
+            pub(crate) fn from_base(base: $Base) -> PyClassInitializer<Self> {
+                PyClassInitializer::from(base).add_subclass(Self)
+            }
+
+            fn inner<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<$Inner> {
+                &slf.as_super().get().inner
+            }
         }
 
-        #[pyo3::pymethods]
-        impl $Class { $($methods)* }
+        $crate::noun::noun!(@methods $Class $Face { $($methods)* });
     };
-    (@class [$($about:tt)*] $Class:ident $Face:ident $Inner:ty { $($methods:tt)* }) => {
+    (@$Face:ident [] [$Class:ident $Async:ident $Inner:ident [$($about:tt)*]] { $($methods:tt)* }) => {
         $($about)*
         #[pyo3::pyclass(frozen, weakref, module = "zklock")]
         pub(crate) struct $Class {
-            anchor: pyo3::Py<$crate::calls::anchor::CallbackAnchor>,
-            inner: std::sync::Arc<$Inner>,
+            anchor: Py<$crate::calls::anchor::CallbackAnchor>,
+            pub(crate) inner: Arc<$Inner>,
         }
 
         impl $Class {
-            pub(crate) fn of(
-                py: pyo3::Python<'_>,
-                inner: std::sync::Arc<$Inner>,
-            ) -> pyo3::PyResult<pyo3::Py<Self>> {
+            #[allow(dead_code, reason = "some only use it in methods, which have the object itself")]
+            fn inner<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<$Inner> {
+                &slf.get().inner
+            }
+        }
+
+        impl $crate::noun::Noun for $Class {
+            type Inner = $Inner;
+
+            fn of(py: Python<'_>, inner: Arc<$Inner>) -> PyResult<Py<Self>> {
                 let anchor = $crate::noun::Inner::anchor(&*inner, py)?;
-                pyo3::Py::new(py, Self { anchor, inner })
+                Py::new(py, Self { anchor, inner })
             }
         }
 
@@ -99,11 +240,19 @@ macro_rules! noun {
                 $crate::noun::Inner::describe(&*self.inner, stringify!($Class))
             }
 
-            fn __reduce__(&self) -> pyo3::PyResult<()> {
-                let (what, advice) = <$Inner as $crate::noun::Inner>::UNPICKLABLE;
-                Err($crate::guest::error::unpicklable(what, advice))
+            fn __reduce__(&self) -> PyResult<()> {
+                Err($crate::guest::error::unpicklable(stringify!($Class), "send its path, and make one in each process"))
             }
         });
+    };
+    (@methods $Class:ident $Face:ident { $($methods:tt)* }) => {
+        impl $crate::noun::Class for $Class {
+            const FACE: $crate::noun::Face = $crate::noun::Face::$Face;
+            const NAME: &'static str = stringify!($Class);
+        }
+
+        #[pyo3::pymethods]
+        impl $Class { $($methods)* }
     };
 }
 pub(crate) use noun;

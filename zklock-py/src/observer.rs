@@ -47,8 +47,6 @@ struct Looking {
 }
 
 impl Inner for ObserverInner {
-    const UNPICKLABLE: (&'static str, &'static str) = ("Observer", "make one in each process");
-
     fn anchor(&self, py: Python<'_>) -> PyResult<Py<CallbackAnchor>> {
         self.client.callbacks.anchor(py)
     }

@@ -78,11 +78,11 @@ impl Scope {
     pub(crate) fn leaving(
         scope: Option<Self>,
         exception: &Bound<'_, PyAny>,
-        leave: impl FnOnce() -> PyResult<Coroutine>,
+        leave: impl FnOnce() -> PyResult<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let py = exception.py();
         let Some(Self { scope, watched: Some((alarm, held)) }) = scope else {
-            return leave()?.into_py_any(py);
+            return leave();
         };
         drop(alarm);
         let is_own = scope.call_method1(py, intern!(py, "leave"), (exception,));

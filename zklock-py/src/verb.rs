@@ -16,7 +16,7 @@ use crate::guest::value;
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
-use zklock::Error;
+use zklock::{Error, ErrorKind};
 
 /// Converts the result of a call to what Python gets.
 pub(crate) trait Convert<A, R = Py<PyAny>>:
@@ -191,4 +191,12 @@ pub(crate) fn nothing<A>(py: Python<'_>, result: Result<A, Error>) -> PyResult<P
 /// Converts an answer of yes or no.
 pub(crate) fn boolean(py: Python<'_>, result: Result<bool, Error>) -> PyResult<Py<PyAny>> {
     result.map(|answer| value::boolean(py, answer)).map_err(|error| raised(py, &error))
+}
+
+/// Returns nothing, and raises nothing, if the time is over.
+pub(crate) fn in_time<A>(py: Python<'_>, result: Result<A, Error>) -> PyResult<Option<A>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),
+        result => result.map(Some).map_err(|error| raised(py, &error)),
+    }
 }

@@ -1,12 +1,12 @@
 //! The event that others wait for what a hold has.
 
 use crate::calls::coroutine::Coroutine;
-use crate::guest::error::{raised, unpicklable};
+use crate::guest::error::unpicklable;
 use crate::guest::number::{self, Timeout};
 use crate::held::Held;
-use crate::verb::{Verb, boolean};
+use crate::verb::{Verb, boolean, in_time};
 use pyo3::prelude::*;
-use zklock::{Error, ErrorKind, Wait};
+use zklock::Wait;
 
 /// The event that others wait for what a hold has. You can check it, wait for it or await it.
 ///
@@ -53,10 +53,7 @@ impl Wanted {
     fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<bool> {
         // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|Timeout(seconds)| Timeout(seconds.max(0.0))))?;
-        let convert = |py: Python<'_>, wanted: Result<bool, Error>| match wanted {
-            Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
-            wanted => wanted.map_err(|error| raised(py, &error)),
-        };
+        let convert = |py: Python<'_>, wanted| Ok(in_time(py, wanted)? == Some(true));
         Verb::new(self.wanted.wanted().within(Wait::at_most(timeout)), convert).run(py)
     }
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use crate::fault::{Fault, Injected};
 use crate::server::{Builder, Server};
-use crate::wire::kind::Kind;
 
 /// The text of `--help`.
 pub const USAGE: &str = "\
@@ -236,18 +235,9 @@ fn obey(server: &Server, faults: &mut Vec<Injected>, order: &str) -> Result<Stri
 }
 
 fn fault(what: &str, kind: &str, rest: &[&str]) -> Result<Fault, BadOrder> {
-    let kind: Kind = kind.parse().map_err(bad)?;
-    let mut fault = match what.split_once('=').unwrap_or((what, "")) {
-        ("lose-request", "") => Fault::lose_request(kind),
-        ("cut-before-reply", "") => Fault::cut_before_reply(kind),
-        ("cut-after-reply", "") => Fault::cut_after_reply(kind),
-        ("drop-reply", "") => Fault::drop_reply(kind),
-        ("delay-reply", delay) => Fault::delay_reply(kind, seconds(delay)?),
-        ("freeze", "") => Fault::freeze(kind),
-        ("expire", "") => Fault::expire(kind),
-        ("bring-back", "") => Fault::bring_back(kind),
-        _ => return Err(bad(format!("no such fault: {what}; 'help' tells which there are"))),
-    };
+    let (what, delay) = what.split_once('=').map_or((what, None), |(what, delay)| (what, Some(delay)));
+    let mut fault =
+        Fault::named(what, kind.parse().map_err(bad)?, delay.map(seconds).transpose()?).map_err(bad)?;
     for word in rest {
         fault = match word.split_once('=') {
             Some(("nth", value)) => fault.nth(number(value)?),

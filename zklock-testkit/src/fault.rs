@@ -52,6 +52,35 @@ impl Fault {
         Self { kind, action, below: None, session: None, nth: 1, times: 1 }
     }
 
+    /// A fault by its name, such as `cut-before-reply`. One of them, `delay-reply`, needs a delay, and no other has one.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such fault; the text says which there are.
+    pub fn named(name: &str, kind: Kind, delay: Option<Duration>) -> Result<Self, String> {
+        let make = match (name.replace('_', "-").as_str(), delay) {
+            ("delay-reply", Some(delay)) => return Ok(Self::delay_reply(kind, delay)),
+            ("delay-reply", None) => {
+                return Err("the fault delay-reply needs a delay, in seconds: delay=5".to_owned());
+            }
+            ("lose-request", None) => Self::lose_request,
+            ("cut-before-reply", None) => Self::cut_before_reply,
+            ("cut-after-reply", None) => Self::cut_after_reply,
+            ("drop-reply", None) => Self::drop_reply,
+            ("freeze", None) => Self::freeze,
+            ("expire", None) => Self::expire,
+            ("bring-back", None) => Self::bring_back,
+            (_, Some(_)) => return Err(format!("the fault {name} has no delay: only delay-reply has")),
+            _ => {
+                return Err(format!(
+                    "there is no fault that is called {name:?}: known are lose-request, cut-before-reply, cut-after-reply, \
+                     drop-reply, delay-reply, freeze, expire, bring-back"
+                ));
+            }
+        };
+        Ok(make(kind))
+    }
+
     /// The request never arrives: it is not carried out, and the connection is cut.
     pub fn lose_request(kind: Kind) -> Self {
         Self::new(kind, Action::LoseRequest)

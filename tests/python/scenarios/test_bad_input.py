@@ -311,6 +311,6 @@ def test_a_kind_takes_the_options_of_its_signature_and_names_the_nearest_to_anot
     for kind, given in kinds:
         options = [one for one in inspect.signature(kind).parameters.values() if one.kind is one.KEYWORD_ONLY]
         assert kind(*given, **{one.name: one.default for one in options}).path == path
-        is_type_error(lambda: kind(*given, cancels=False), "no option cancels here: the nearest is cancel, of ")
+        is_type_error(lambda: kind(*given, cancels=False), 'no option "cancels"; did you mean cancel')
         is_type_error(lambda: kind(*given, cancel="no"), "argument 'cancel': ")
-    is_type_error(lambda: zk.semaphore(path, 1, linger=5), "no option linger here")  # type: ignore[call-arg]
+    is_type_error(lambda: zk.semaphore(path, 1, linger=5), 'no option "linger"; there are permits, limit_at, timeout, ')  # type: ignore[call-arg]

@@ -11,25 +11,21 @@ if typing.TYPE_CHECKING:
 class Error(Exception):
     """The base of all exceptions of zklock."""
 
-    __module__ = "zklock"
+    # The first argument is the message. Some have more.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
 
 
 class InvalidInput(Error, ValueError):
     """An argument is wrong: correct the call."""
 
-    __module__ = "zklock"
-
 
 class Unreachable(Error, ConnectionError):
     """No server could be reached: check the hosts and the network, or try again later."""
 
-    __module__ = "zklock"
-
 
 class Timeout(Error, TimeoutError):
     """The time ran out before the lock was free: try again, or do without the lock."""
-
-    __module__ = "zklock"
 
 
 class Deadlock(Error, RuntimeError):
@@ -37,19 +33,13 @@ class Deadlock(Error, RuntimeError):
     event loop that runs in this thread. Correct the program.
     """
 
-    __module__ = "zklock"
-
 
 class NotOwner(Error, RuntimeError):
     """The hold is of a reentrant lock that another thread or task acquired: release it there."""
 
-    __module__ = "zklock"
-
 
 class NotHeld(Error, RuntimeError):
     """The lock is not held, or the hold was already released: correct the program."""
-
-    __module__ = "zklock"
 
 
 class LockLost(Error):
@@ -59,8 +49,6 @@ class LockLost(Error):
     <LossReason.NODE_DELETED: 'its node was deleted'>
     """
 
-    __module__ = "zklock"
-
     # Its arguments are the message and the reason. There is no __init__, so making one runs no Python code of ours, and works at any
     # time.
 
@@ -69,38 +57,25 @@ class LockLost(Error):
         """Why the hold was lost. ``None`` only if the exception was made without a reason."""
         return typing.cast("LossReason", self.args[1]) if len(self.args) > 1 else None
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
 
 class AtRisk(Error):
     """The lock is held, but not certain to be held for long enough: begin nothing, and ask again. See ``Hold.ensure``."""
-
-    __module__ = "zklock"
 
 
 class ForeignContender(Error):
     """A contender that cannot see ours is in the queue: make both sides use the same naming scheme (``naming``)."""
 
-    __module__ = "zklock"
-
 
 class Refused(Error):
     """An access list, a rule of the servers or a limit of this system forbids it: correct the rights, the setup or the limit."""
-
-    __module__ = "zklock"
 
 
 class Closed(Error):
     """The client, or the embedded server, is closed: make a new one."""
 
-    __module__ = "zklock"
-
 
 class Uncertain(Error):
     """The reply to guarded writes was lost: either all or none of them are done. ``Hold.read`` says what to do."""
-
-    __module__ = "zklock"
 
 
 class Conflict(Error):
@@ -108,8 +83,6 @@ class Conflict(Error):
 
     ``index`` and ``path`` say which write it was.
     """
-
-    __module__ = "zklock"
 
     # Its arguments are the message, the index and the path. A program that makes one itself may leave out the last two.
 
@@ -123,9 +96,6 @@ class Conflict(Error):
         """The path of the node of that write."""
         return typing.cast("str", self.args[2]) if len(self.args) > 2 else None
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
 
 class StaleToken(Error):
     """A fence refused a write, because a later holder has written: stop the work. See ``zklock.fence``.
@@ -133,8 +103,6 @@ class StaleToken(Error):
     >>> zklock.StaleToken("as in a test", "/locks/doc", 5, 9).written
     9
     """
-
-    __module__ = "zklock"
 
     # Its arguments are the message, the name, our token and the greatest one. A program that makes one itself may leave out the last
     # three.
@@ -154,16 +122,11 @@ class StaleToken(Error):
         """The greatest token that has written."""
         return typing.cast("int", self.args[3]) if len(self.args) > 3 else None
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
 
 class OtherEnsemble(Error):
     """A fence refused a write, because it keeps the token of another ensemble, with which ours cannot be compared. If no holder
     of that ensemble can still write, reset the fence, as the message says.
     """
-
-    __module__ = "zklock"
 
     # Its arguments are the message, the name, our ensemble and that of the fence. A program that makes one itself may leave out the
     # last three.
@@ -183,9 +146,6 @@ class OtherEnsemble(Error):
         """The identity of the ensemble whose token the fence keeps."""
         return typing.cast("str", self.args[3]) if len(self.args) > 3 else None
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
-
 
 class Forked(Error, RuntimeError):
     """The client was connected in the process from which this one was forked. Its locks stay with that process.
@@ -193,4 +153,7 @@ class Forked(Error, RuntimeError):
     Make a new client after the fork, or start processes without a fork, as ``multiprocessing`` does with ``spawn``.
     """
 
-    __module__ = "zklock"
+
+# They are known by the name of the package.
+for _cls in [Error, *Error.__subclasses__()]:
+    _cls.__module__ = "zklock"

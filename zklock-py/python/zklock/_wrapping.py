@@ -32,26 +32,27 @@ def _check(function: typing.Any, what: str) -> None:
 _LATER: tuple[type, ...] = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
 
 
-def decorated(blocking: Lock | None, lock: AsyncLock, function: typing.Any) -> typing.Any:
-    """The function with the lock around each call: an ``async with`` block if it is a coroutine function."""
-    _check(function, "a lock as a decorator")
+def decorated(blocking: Lock | Job | None, aio: AsyncLock | AsyncJob, function: typing.Any) -> typing.Any:
+    """The function with a block of a lock or a job around each call: an ``async with`` block if it is a coroutine function. What a
+    job's block gives is false if nothing is left to do."""
+    _check(function, "a lock or a job as a decorator")
     if _is(inspect.iscoroutinefunction, function):
 
         @functools.wraps(function)
-        async def locked_coroutine(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
-            async with lock:
-                return await function(*arguments, **named)
+        async def decorated_coroutine(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
+            async with aio as given:
+                return await function(*arguments, **named) if given else None
 
-        return locked_coroutine
+        return decorated_coroutine
     if blocking is None:
-        raise InvalidInput(f"an AsyncLock decorates coroutine functions: for {function!r} take a lock of the Client")
+        raise InvalidInput(f"an {type(aio).__name__} decorates coroutine functions: for {function!r} take one of the Client")
 
     @functools.wraps(function)
-    def locked(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
-        with blocking:
-            return _over(function, function(*arguments, **named))
+    def decorated_function(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
+        with blocking as given:
+            return _over(function, function(*arguments, **named)) if given else None
 
-    return locked
+    return decorated_function
 
 
 def _over(function: typing.Any, result: typing.Any) -> typing.Any:
@@ -62,28 +63,6 @@ def _over(function: typing.Any, result: typing.Any) -> typing.Any:
     if isinstance(result, _LATER):
         raise InvalidInput(f"{function!r} returns {result!r}, which would only run later: take the coroutine function, or use a block")
     return result
-
-
-def job(blocking: Job | None, once: AsyncJob, function: typing.Any) -> typing.Any:
-    """The function as a job: it is called if the job runs here now, in an ``async with`` block if it is a coroutine function."""
-    _check(function, "a job as a decorator")
-    if _is(inspect.iscoroutinefunction, function):
-
-        @functools.wraps(function)
-        async def job_coroutine(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
-            async with once as run:
-                return await function(*arguments, **named) if run else None
-
-        return job_coroutine
-    if blocking is None:
-        raise InvalidInput(f"an AsyncJob decorates coroutine functions: for {function!r} take a job of the Client")
-
-    @functools.wraps(function)
-    def job_function(*arguments: typing.Any, **named: typing.Any) -> typing.Any:
-        with blocking as run:
-            return _over(function, function(*arguments, **named)) if run else None
-
-    return job_function
 
 
 class _Transport:

@@ -15,43 +15,15 @@ from ._values import AsyncRun, ConnectionState, Contender, HoldState, LossReason
 # an `Awaitable` starts at once, and need not be awaited.
 
 __all__ = [
-    "AsyncBarrier",
-    "AsyncClient",
-    "AsyncDoubleBarrier",
-    "AsyncGuarded",
-    "AsyncHold",
-    "AsyncLock",
-    "AsyncMember",
-    "AsyncObserver",
-    "AsyncJob",
-    "Barrier",
-    "BaseGuarded",
-    "BaseHold",
-    "Client",
-    "Digest",
-    "DoubleBarrier",
-    "Guarded",
-    "Hold",
-    "Injected",
-    "Kerberos",
-    "Lock",
-    "Loss",
-    "Member",
-    "Observer",
-    "Job",
-    "PassPhrase",
-    "Sasl",
-    "Server",
-    "Tls",
-    "Wanted",
-    "__version__",
-    "fence_sql",
-    "prometheus_text",
+    "AsyncBarrier", "AsyncClient", "AsyncDoubleBarrier", "AsyncGuarded", "AsyncHold", "AsyncJob", "AsyncLock", "AsyncMember",
+    "AsyncObserver", "Barrier", "BaseGuarded", "BaseHold", "Client", "Digest", "DoubleBarrier", "Guarded", "Hold", "Injected",
+    "Job", "Kerberos", "Lock", "Loss", "Member", "Observer", "PassPhrase", "Sasl", "Server", "Tls", "Wanted", "fence_sql",
+    "prometheus_text", "__version__",
 ]
 
 __version__: Final[str]
 
-_AnyLock = TypeVar("_AnyLock", bound=_BaseLock)
+_AnyLock = TypeVar("_AnyLock", bound=Lock | AsyncLock)
 _AnyBarrier = TypeVar("_AnyBarrier")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _CoroutineFunction = TypeVar("_CoroutineFunction", bound=Callable[..., Coroutine[Any, Any, Any]])
@@ -60,25 +32,16 @@ _Result = TypeVar("_Result")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
 _AnyJob = TypeVar("_AnyJob")
 _Parameters = ParamSpec("_Parameters")
+# Of the exception that ends a block.
+_Type = type[BaseException] | None
+_Exception = BaseException | None
+_Traceback = TracebackType | None
+_Path = str | os.PathLike[str]
 _Foreign = Literal["refuse", "ignore-unknown"]
 _Fault = Literal["lose-request", "cut-before-reply", "cut-after-reply", "drop-reply", "freeze", "expire", "bring-back"]
 _Kind = Literal[
-    "connect",
-    "create",
-    "delete",
-    "exists",
-    "get-data",
-    "set-data",
-    "get-children",
-    "acl",
-    "sync",
-    "ping",
-    "multi",
-    "auth",
-    "watches",
-    "close",
-    "event",
-    "other",
+    "connect", "create", "delete", "exists", "get-data", "set-data", "get-children", "acl", "sync", "ping", "multi", "auth",
+    "watches", "close", "event", "other",
 ]
 
 @disjoint_base
@@ -155,7 +118,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyJob]):
     ) -> _AnyLock: ...
     def all(
         self,
-        locks: Iterable[_BaseLock],
+        locks: Iterable[Lock | AsyncLock],
         *,
         timeout: float | None = None,
         reentrant: bool = False,
@@ -163,7 +126,7 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyJob]):
         metrics_name: str | None = None,
     ) -> _AnyLock: ...
     def any(
-        self, locks: Iterable[_BaseLock], *, timeout: float | None = None, cancel: bool = True, metrics_name: str | None = None
+        self, locks: Iterable[Lock | AsyncLock], *, timeout: float | None = None, cancel: bool = True, metrics_name: str | None = None
     ) -> _AnyLock: ...
     def job(
         self,
@@ -210,23 +173,13 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Job]):
     def aio(self) -> AsyncClient: ...
     def connect(self, timeout: float | None = None) -> None: ...
     def close(self) -> None: ...
-    def guard(self, command: str | os.PathLike[str] | None = None) -> None: ...
+    def guard(self, command: _Path | None = None) -> None: ...
     def set_limit(self, path: str, limit: int) -> None: ...
     def ensemble_id(self) -> str: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    def __exit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
     async def __aenter__(self) -> AsyncClient: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> None: ...
 
 @final
 class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier, AsyncJob]):
@@ -234,25 +187,17 @@ class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier, Async
     def aio(self) -> AsyncClient: ...
     async def connect(self, timeout: float | None = None) -> None: ...
     def close(self) -> Awaitable[None]: ...
-    async def guard(self, command: str | os.PathLike[str] | None = None) -> None: ...
+    async def guard(self, command: _Path | None = None) -> None: ...
     async def set_limit(self, path: str, limit: int) -> None: ...
     async def ensemble_id(self) -> str: ...
     async def __aenter__(self) -> Self: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> None: ...
 
-@disjoint_base
-class _BaseLock:
+@final
+class Lock:
     @property
     def path(self) -> str: ...
     def locked(self) -> bool: ...
-
-@final
-class Lock(_BaseLock):
     @property
     def aio(self) -> AsyncLock: ...
     def acquire(self, blocking: bool = True, timeout: float | None = ...) -> bool: ...
@@ -268,22 +213,15 @@ class Lock(_BaseLock):
     def observe(self) -> Observer: ...
     def __call__(self, function: _Function, /) -> _Function: ...
     def __enter__(self) -> Hold: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    def __exit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
     async def __aenter__(self) -> AsyncHold: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @final
-class AsyncLock(_BaseLock):
+class AsyncLock:
+    @property
+    def path(self) -> str: ...
+    def locked(self) -> bool: ...
     @property
     def aio(self) -> AsyncLock: ...
     async def acquire(self, blocking: bool = True, timeout: float | None = ...) -> bool: ...
@@ -299,12 +237,7 @@ class AsyncLock(_BaseLock):
     def observe(self) -> AsyncObserver: ...
     def __call__(self, function: _CoroutineFunction, /) -> _CoroutineFunction: ...
     async def __aenter__(self) -> AsyncHold: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @disjoint_base
 class BaseHold:
@@ -337,12 +270,7 @@ class Hold(BaseHold):
     def guarded(self) -> Guarded: ...
     def release(self) -> None: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    def __exit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @final
 class AsyncHold(BaseHold):
@@ -352,12 +280,7 @@ class AsyncHold(BaseHold):
     def guarded(self) -> AsyncGuarded: ...
     def release(self) -> Awaitable[None]: ...
     async def __aenter__(self) -> Self: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @final
 class Loss:
@@ -419,19 +342,9 @@ class DoubleBarrier:
     def aio(self) -> AsyncDoubleBarrier: ...
     def enter(self, timeout: float | None = ...) -> Member: ...
     def __enter__(self) -> Member: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    def __exit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
     async def __aenter__(self) -> AsyncMember: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @final
 class Member:
@@ -443,12 +356,7 @@ class Member:
     def loss(self) -> LossReason | None: ...
     def leave(self, timeout: float | None = ...) -> None: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    def __exit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @final
 class AsyncDoubleBarrier:
@@ -460,12 +368,7 @@ class AsyncDoubleBarrier:
     def aio(self) -> AsyncDoubleBarrier: ...
     async def enter(self, timeout: float | None = ...) -> AsyncMember: ...
     async def __aenter__(self) -> AsyncMember: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @final
 class AsyncMember:
@@ -477,12 +380,7 @@ class AsyncMember:
     def loss(self) -> LossReason | None: ...
     def leave(self, timeout: float | None = ...) -> Awaitable[None]: ...
     async def __aenter__(self) -> Self: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @final
 class Job:
@@ -492,19 +390,9 @@ class Job:
     def aio(self) -> AsyncJob: ...
     def last(self) -> Record | None: ...
     def __enter__(self) -> Run: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    def __exit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
     async def __aenter__(self) -> AsyncRun: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
     @overload
     def __call__(
         self, function: Callable[_Parameters, Coroutine[Any, Any, _Result]], /
@@ -520,12 +408,7 @@ class AsyncJob:
     def aio(self) -> AsyncJob: ...
     async def last(self) -> Record | None: ...
     async def __aenter__(self) -> AsyncRun: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
     def __call__(
         self, function: Callable[_Parameters, Coroutine[Any, Any, _Result]], /
     ) -> Callable[_Parameters, Coroutine[Any, Any, _Result | None]]: ...
@@ -548,7 +431,7 @@ class AsyncGuarded(BaseGuarded):
 class Digest:
     def __new__(cls, user: str, password: str) -> Self: ...
     @staticmethod
-    def from_file(path: str | os.PathLike[str]) -> Digest: ...
+    def from_file(path: _Path) -> Digest: ...
     @staticmethod
     def from_env(variable: str) -> Digest: ...
 
@@ -556,7 +439,7 @@ class Digest:
 class PassPhrase:
     def __new__(cls, text: str) -> Self: ...
     @staticmethod
-    def from_file(path: str | os.PathLike[str]) -> PassPhrase: ...
+    def from_file(path: _Path) -> PassPhrase: ...
     @staticmethod
     def from_env(variable: str) -> PassPhrase: ...
 
@@ -568,7 +451,7 @@ class Kerberos:
 class Sasl:
     def __new__(cls, user: str, password: str) -> Self: ...
     @staticmethod
-    def from_file(path: str | os.PathLike[str]) -> Sasl: ...
+    def from_file(path: _Path) -> Sasl: ...
     @staticmethod
     def from_env(variable: str) -> Sasl: ...
 
@@ -577,7 +460,7 @@ class Tls:
     @overload
     def __new__(
         cls,
-        authorities: str | os.PathLike[str],
+        authorities: _Path,
         certificate: None = None,
         key: None = None,
         *,
@@ -586,16 +469,16 @@ class Tls:
     @overload
     def __new__(
         cls,
-        authorities: str | os.PathLike[str],
-        certificate: str | os.PathLike[str],
-        key: str | os.PathLike[str],
+        authorities: _Path,
+        certificate: _Path,
+        key: _Path,
         *,
         pass_phrase: str | PassPhrase | None = None,
     ) -> Self: ...
     @staticmethod
     def system(
-        certificate: str | os.PathLike[str] | None = None,
-        key: str | os.PathLike[str] | None = None,
+        certificate: _Path | None = None,
+        key: _Path | None = None,
         *,
         pass_phrase: str | PassPhrase | None = None,
     ) -> Tls: ...
@@ -662,12 +545,7 @@ class Server:
     _usage: Final[str]
     def _obey(self, order: str, /) -> tuple[str, bool]: ...
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exception: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> Literal[False]: ...
+    def __exit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
 
 @final
 class Injected:

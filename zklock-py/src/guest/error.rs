@@ -96,7 +96,7 @@ own! {
 
 /// Returns the reason why an object cannot be pickled or copied.
 pub(crate) fn unpicklable(class: &str, instead: &str) -> PyErr {
-    let message = format!("a {class} cannot be pickled or copied: it belongs to this process; {instead}");
+    let message = format!("this {class} cannot be pickled or copied: it belongs to this process; {instead}");
     pyo3::exceptions::PyTypeError::new_err(message)
 }
 

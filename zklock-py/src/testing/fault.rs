@@ -28,31 +28,7 @@ impl SessionLike {
 pub(super) fn fault(py: Python<'_>, fault: &str, kind: &str, delay: Option<f64>) -> PyResult<Fault> {
     let kind: Kind = kind.parse().map_err(|error| invalid(py, format!("{error}")))?;
     let delay = delay.map(|delay| seconds(py, "delay", delay)).transpose()?;
-    let name = fault.replace('_', "-");
-    let make = match (name.as_str(), delay) {
-        ("delay-reply", Some(delay)) => return Ok(Fault::delay_reply(kind, delay)),
-        ("delay-reply", None) => {
-            return Err(invalid(py, "the fault delay-reply needs a delay, in seconds: delay=5".to_owned()));
-        }
-        ("lose-request", _) => Fault::lose_request,
-        ("cut-before-reply", _) => Fault::cut_before_reply,
-        ("cut-after-reply", _) => Fault::cut_after_reply,
-        ("drop-reply", _) => Fault::drop_reply,
-        ("freeze", _) => Fault::freeze,
-        ("expire", _) => Fault::expire,
-        ("bring-back", _) => Fault::bring_back,
-        _ => {
-            let message = format!(
-                "there is no fault that is called {fault:?}: known are lose-request, cut-before-reply, \
-                 cut-after-reply, drop-reply, delay-reply, freeze, expire, bring-back"
-            );
-            return Err(invalid(py, message));
-        }
-    };
-    if delay.is_some() {
-        return Err(invalid(py, format!("the fault {name} has no delay: only delay-reply has")));
-    }
-    Ok(make(kind))
+    Fault::named(fault, kind, delay).map_err(|error| invalid(py, error))
 }
 
 pub(super) fn positive(py: Python<'_>, name: &str, number: i64) -> PyResult<u64> {

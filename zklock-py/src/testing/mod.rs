@@ -4,6 +4,8 @@
 //! released while the server is called, and in a forked child, which has none of the server's threads, nothing of it is
 //! touched, not even to drop it.
 
+#![allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
+
 mod embedded;
 mod fault;
 
@@ -88,6 +90,17 @@ impl Server {
     ) -> PyResult<T> {
         self.embedded.ask(py, call)
     }
+
+    /// The same, about a node.
+    fn at<T: Send>(
+        &self,
+        py: Python<'_>,
+        path: &str,
+        call: impl FnOnce(&zklock_testkit::Server) -> T + Send,
+    ) -> PyResult<T> {
+        node_path(py, path)?;
+        self.ask(py, call)
+    }
 }
 
 #[pymethods]
@@ -139,7 +152,6 @@ impl Server {
     /// >>> hold = zk.mutex("/locks/doc").hold()
     /// >>> server.expire(zk.session_id), hold.lost.wait(timeout=5)
     /// (True, True)
-    #[allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
     fn expire(&self, py: Python<'_>, session: SessionLike) -> PyResult<bool> {
         self.ask(py, |server| server.expire(session.id()))
     }
@@ -203,7 +215,7 @@ impl Server {
     /// Raises ``InvalidInput`` if there is no such fault or kind, if ``below`` is not a valid path, if ``nth`` or ``times`` is
     /// less than 1, or if ``delay`` is missing for ``"delay-reply"`` or given for another fault.
     #[pyo3(signature = (fault, kind, *, nth=1, times=1, below=None, session=None, delay=None))]
-    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "they are named in Python")]
+    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn inject(
         &self,
         py: Python<'_>,
@@ -239,7 +251,6 @@ impl Server {
     /// Cuts all connections, or only that of ``session``. Returns ``False`` if that session has no connection. Sessions
     /// live on, and new connections are accepted.
     #[pyo3(signature = (session=None))]
-    #[allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
     fn cut(&self, py: Python<'_>, session: Option<SessionLike>) -> PyResult<bool> {
         self.ask(py, |server| match session {
             Some(session) => server.cut_session(session.id()),
@@ -253,7 +264,6 @@ impl Server {
     /// Stops answering, as a broken network would: all sessions, or only ``session``, on its present and later
     /// connections. Connections stay open, and new ones are accepted. Returns ``False`` if there is no such session.
     #[pyo3(signature = (session=None))]
-    #[allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
     fn freeze(&self, py: Python<'_>, session: Option<SessionLike>) -> PyResult<bool> {
         self.ask(py, |server| match session {
             Some(session) => server.freeze_session(session.id()),
@@ -278,21 +288,18 @@ impl Server {
     /// The names of a node's children, sorted, or ``None`` if the node does not exist. Raises ``InvalidInput`` for an
     /// invalid path.
     fn children(&self, py: Python<'_>, path: &str) -> PyResult<Option<Vec<String>>> {
-        let path = node_path(py, path)?;
-        self.ask(py, |server| server.children(path))
+        self.at(py, path, |server| server.children(path))
     }
 
     /// The data of a node, or ``None`` if the node does not exist. Raises ``InvalidInput`` for an invalid path.
     fn data(&self, py: Python<'_>, path: &str) -> PyResult<Option<Vec<u8>>> {
-        let path = node_path(py, path)?;
-        self.ask(py, |server| server.data(path))
+        self.at(py, path, |server| server.data(path))
     }
 
     /// The number of the session that owns an ephemeral node, or ``None`` if the node does not exist or is not ephemeral.
     /// Raises ``InvalidInput`` for an invalid path.
     fn owner(&self, py: Python<'_>, path: &str) -> PyResult<Option<i64>> {
-        let path = node_path(py, path)?;
-        self.ask(py, |server| server.owner(path))
+        self.at(py, path, |server| server.owner(path))
     }
 
     /// Creates a persistent node, and its parents. If the node exists, replaces its data. Raises ``InvalidInput`` if the
@@ -306,8 +313,7 @@ impl Server {
     /// Deletes a node and everything below it, as an operator would. Returns ``False`` if the node does not exist. Raises
     /// ``InvalidInput`` for an invalid path.
     fn delete(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
-        let path = node_path(py, path)?;
-        self.ask(py, |server| server.delete(path))
+        self.at(py, path, |server| server.delete(path))
     }
 
     /// Puts back the node that was deleted last at this path, as it was, and notifies nobody. So its deletion was
@@ -315,16 +321,14 @@ impl Server {
     /// there is a node again, if none was deleted, or if its session or its parent is gone. Raises ``InvalidInput`` for
     /// an invalid path.
     fn bring_back(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
-        let path = node_path(py, path)?;
-        self.ask(py, |server| server.bring_back(path))
+        self.at(py, path, |server| server.bring_back(path))
     }
 
     /// Sets the number that the next sequential child of a node gets. Returns ``False`` if the node does not exist.
     /// ZooKeeper counts in 32 bits with a sign, and since 3.6 its counter sticks: every child after 2147483647 gets that
     /// number again. Raises ``InvalidInput`` for an invalid path.
     fn set_sequence(&self, py: Python<'_>, path: &str, number: i32) -> PyResult<bool> {
-        let path = node_path(py, path)?;
-        self.ask(py, |server| server.set_sequence(path, number))
+        self.at(py, path, |server| server.set_sequence(path, number))
     }
 
     /// Waits until a node has ``count`` children, and returns their names, sorted. So a test waits for a queue without
@@ -367,8 +371,7 @@ impl Server {
     /// The tree below a node as text for people, one node to a line. Raises ``InvalidInput`` for an invalid path.
     #[pyo3(signature = (path="/"))]
     fn dump(&self, py: Python<'_>, path: &str) -> PyResult<String> {
-        let path = node_path(py, path)?;
-        self.ask(py, |server| server.dump(path))
+        self.at(py, path, |server| server.dump(path))
     }
 
     /// Closes the server. Its clients lose their connections. Closing twice is not an error.
@@ -381,7 +384,6 @@ impl Server {
     /// The server that the program's arguments ask for; `None` if they ask for help.
     #[staticmethod]
     #[pyo3(signature = (arguments, /))]
-    #[allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
     fn _of_arguments(py: Python<'_>, arguments: Vec<String>) -> PyResult<Option<Self>> {
         let settings = console::settings(&arguments).map_err(|error| invalid(py, error.to_string()))?;
         let started = settings.map(|builder| Embedded::start(py, builder)).transpose()?;

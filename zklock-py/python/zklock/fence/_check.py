@@ -146,87 +146,34 @@ class _Trial:
             raise self.broken(f"{seen!r}, and not {value!r}")
 
 
-def _first_write(trial: _Trial) -> None:
-    """a first write is done, and can be read"""
-    trial.done(trial.stamp(5), _write("of 5"))
-    trial.expect(trial.stamp(6), "of 5")
+Step = typing.Callable[[_Trial], object]
 
 
-def _retry_after_a_lost_commit(trial: _Trial) -> None:
-    """an equal token is accepted, as when a holder does not know whether its commit was done"""
-    trial.done(trial.stamp(5), _write("of 5"))
-    trial.done(trial.stamp(5), _write("again of 5"))
-    trial.expect(trial.stamp(5), "again of 5")
+def _done(token: int, *actions: Action) -> Step:
+    """A write, or these actions, that must be done."""
+    return lambda trial: trial.done(trial.stamp(token), *(actions or [_write(f"of {token}")]))
 
 
-def _greater_token(trial: _Trial) -> None:
-    """a greater token is accepted, also one that is greater only as a number"""
-    trial.done(trial.stamp(9), _write("of 9"))
-    trial.done(trial.stamp(10), _write("of 10"))
-    trial.expect(trial.stamp(10), "of 10")
+def _late(token: int, written: int, action: Action = _write("late")) -> Step:
+    """What must be refused, because the token ``written`` has written."""
+    return lambda trial: trial.refused(trial.stamp(token), action, written=written)
 
 
-def _smaller_token(trial: _Trial) -> None:
-    """a smaller token is refused with a StaleToken that names both"""
-    trial.done(trial.stamp(10), _write("of 10"))
-    trial.refused(trial.stamp(9), _write("of 9"), written=10)
+def _foreign(token: int) -> Step:
+    return lambda trial: trial.refused(trial.stamp(token, "other"), _write("of another"))
 
 
-def _refused_write(trial: _Trial) -> None:
-    """a write that is refused changes neither what is protected nor the token"""
-    trial.done(trial.stamp(9), _write("of 9"))
-    for token in (5, 7):
-        trial.refused(trial.stamp(token), _write("late"), written=9)
-    trial.expect(trial.stamp(9), "of 9")
-
-
-def _other_ensemble(trial: _Trial) -> None:
-    """a token of another ensemble is refused with OtherEnsemble, be it smaller, equal or greater"""
-    trial.done(trial.stamp(5), _write("of 5"))
-    for token in (4, 5, 6):
-        trial.refused(trial.stamp(token, "other"), _write("of another"))
-    trial.expect(trial.stamp(5), "of 5")
+def _kept(token: int, value: str) -> Step:
+    return lambda trial: trial.expect(trial.stamp(token), value)
 
 
 def _other_name(trial: _Trial) -> None:
-    """another name has a token of its own"""
-    trial.done(trial.stamp(9), _write("of 9"))
     other = Stamp(f"{trial.name}/other", 5, "one")
     trial.done(other, _write("of the other"))
     trial.expect(other, "of the other")
-    trial.expect(trial.stamp(9), "of 9")
-
-
-def _raised_before_the_first_write(trial: _Trial) -> None:
-    """an empty transaction raises the token, so that writes of earlier holders are refused afterwards"""
-    trial.done(trial.stamp(5), _write("of 5"))
-    trial.done(trial.stamp(9))
-    trial.refused(trial.stamp(5), _write("late"), written=9)
-    trial.expect(trial.stamp(9), "of 5")
-
-
-def _fenced_read(trial: _Trial) -> None:
-    """a read with a smaller token is refused"""
-    trial.done(trial.stamp(9), _write("of 9"))
-    trial.refused(trial.stamp(5), _read, written=9)
-
-
-def _above_2_to_53(trial: _Trial) -> None:
-    """tokens above 2**53 are compared exactly"""
-    trial.done(trial.stamp(2**53 + 1), _write("of the greater"))
-    trial.refused(trial.stamp(2**53), _write("late"), written=2**53 + 1)
-
-
-def _near_2_to_63(trial: _Trial) -> None:
-    """tokens up to 2**63 - 1 are accepted, and compared exactly"""
-    trial.done(trial.stamp(2**63 - 2), _write("of the smaller"))
-    trial.done(trial.stamp(2**63 - 1), _write("of the greatest"))
-    trial.refused(trial.stamp(2**63 - 2), _write("late"), written=2**63 - 1)
 
 
 def _roll_back(trial: _Trial) -> None:
-    """a transaction that is rolled back leaves what is protected and the token as they were"""
-
     def rolled_back(stamp: Stamp) -> None:
         if not isinstance(error := trial.end(trial.begin(stamp, _write("rolled back"), _fail)), _Failure):
             raise trial.broken(f"{error!r}, and not the exception that was raised in the block")
@@ -239,14 +186,12 @@ def _roll_back(trial: _Trial) -> None:
 
 
 def _sleeps_before_its_write(trial: _Trial) -> None:
-    """a holder that sleeps between the begin of its transaction and its write does not write over a later holder"""
     before = _two_holders(trial, lambda asleep: [asleep, _write("of 5")])
     if before.was_done and not before.error:
         raise trial.broken("a write after that of the later holder that was silently dropped")
 
 
 def _sleeps_before_its_end(trial: _Trial) -> None:
-    """what a later holder has written is not lost if an earlier one sleeps between its write and the end of its transaction"""
     _two_holders(trial, lambda asleep: [_write("of 5"), asleep])
 
 
@@ -281,7 +226,6 @@ def _two_holders(trial: _Trial, actions: typing.Callable[[Action], list[Action]]
 
 
 def _race(trial: _Trial) -> None:
-    """of two holders that write at the same time, the later one has the last word"""
     for number in range(_ROUNDS):
         stamps = [Stamp(f"{trial.name}/{number}", token, "one") for token in (5, 9)]
         writes = [trial.begin(stamp, _write(f"of {stamp.token}"), tries=_TRIES) for stamp in stamps]
@@ -291,23 +235,45 @@ def _race(trial: _Trial) -> None:
         trial.expect(stamps[1], "of 9")
 
 
-_CASES = (
-    _first_write,
-    _retry_after_a_lost_commit,
-    _greater_token,
-    _smaller_token,
-    _refused_write,
-    _other_ensemble,
-    _other_name,
-    _raised_before_the_first_write,
-    _fenced_read,
-    _above_2_to_53,
-    _near_2_to_63,
-    _roll_back,
-    _sleeps_before_its_write,
-    _sleeps_before_its_end,
-    _race,
-)
+# Each with what is promised, and the steps that show it.
+_CASES: dict[str, tuple[str, list[Step]]] = {
+    "first_write": ("a first write is done, and can be read", [_done(5), _kept(6, "of 5")]),
+    "retry_after_a_lost_commit": (
+        "an equal token is accepted, as when a holder does not know whether its commit was done",
+        [_done(5), _done(5, _write("again")), _kept(5, "again")],
+    ),
+    "greater_token": ("a greater token is accepted, also one that is greater only as a number", [_done(9), _done(10), _kept(10, "of 10")]),
+    "smaller_token": ("a smaller token is refused with a StaleToken that names both", [_done(10), _late(9, 10)]),
+    "refused_write": (
+        "a write that is refused changes neither what is protected nor the token",
+        [_done(9), _late(5, 9), _late(7, 9), _kept(9, "of 9")],
+    ),
+    "other_ensemble": (
+        "a token of another ensemble is refused with OtherEnsemble, be it smaller, equal or greater",
+        [_done(5), _foreign(4), _foreign(5), _foreign(6), _kept(5, "of 5")],
+    ),
+    "other_name": ("another name has a token of its own", [_done(9), _other_name, _kept(9, "of 9")]),
+    "raised_before_the_first_write": (
+        "an empty transaction raises the token, so that writes of earlier holders are refused afterwards",
+        [_done(5), lambda trial: trial.done(trial.stamp(9)), _late(5, 9), _kept(9, "of 5")],
+    ),
+    "fenced_read": ("a read with a smaller token is refused", [_done(9), _late(5, 9, _read)]),
+    "above_2_to_53": ("tokens above 2**53 are compared exactly", [_done(2**53 + 1), _late(2**53, 2**53 + 1)]),
+    "near_2_to_63": (
+        "tokens up to 2**63 - 1 are accepted, and compared exactly",
+        [_done(2**63 - 2), _done(2**63 - 1), _late(2**63 - 2, 2**63 - 1)],
+    ),
+    "roll_back": ("a transaction that is rolled back leaves what is protected and the token as they were", [_roll_back]),
+    "sleeps_before_its_write": (
+        "a holder that sleeps between the begin of its transaction and its write does not write over a later holder",
+        [_sleeps_before_its_write],
+    ),
+    "sleeps_before_its_end": (
+        "what a later holder has written is not lost if an earlier one sleeps between its write and the end of its transaction",
+        [_sleeps_before_its_end],
+    ),
+    "race": ("of two holders that write at the same time, the later one has the last word", [_race]),
+}
 
 
 def check(fence: Fence, *, rolls_back: bool = True, timeout: float = 60.0) -> Report:
@@ -346,11 +312,12 @@ def check(fence: Fence, *, rolls_back: bool = True, timeout: float = 60.0) -> Re
     fence does not pass.
     """
     passed, skipped = [], []
-    for case in _CASES:
-        name = case.__name__[1:]
-        if case is _roll_back and not rolls_back:
+    for name, (promise, steps) in _CASES.items():
+        if name == "roll_back" and not rolls_back:
             skipped.append(name)
             continue
-        case(_Trial(fence, name, case.__doc__ or "", timeout))
+        trial = _Trial(fence, name, promise, timeout)
+        for step in steps:
+            step(trial)
         passed.append(name)
     return Report(tuple(passed), tuple(skipped))
