@@ -19,8 +19,9 @@
 //           scope                      what a loss does to an `async with` block
 //           inside held patience
 //           block
-// settings  options credentials hosts  how to connect, and as whom
-//           tls guardian
+// settings  options hosts guardian     how to connect, and as whom
+//           credentials tls keyword
+//           secret
 // calls     greenlet                   how calls wait: in a greenlet, or as a coroutine; who owns what they acquire
 //           coroutine
 //           event_loop call owner

@@ -108,7 +108,7 @@ def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_co
     for side in (client.read_lock, client.write_lock):
         raises(zklock.InvalidInput, lambda: side(path, naming="writelock")).says("kazoo")
         raises(zklock.InvalidInput, lambda: side(path, naming="lock-{sequence}")).says("does not tell readers from writers")
-    raises(zklock.InvalidInput, lambda: client.mutex(path, naming="{name}_lock_")).says("naming=", "has no {sequence}")
+    raises(zklock.InvalidInput, lambda: client.mutex(path, naming="{name}_lock_")).says("naming: ", "has no {sequence}")
     for other_kind in (client.election, client.single_node):
         with pytest.raises(TypeError):
             other_kind(path, naming="kazoo")  # type: ignore[call-arg]

@@ -13,8 +13,8 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
                 "the node {path} has the contender {name}, of a program that keeps several locks under one \
                  node; it cannot see contenders like ours, and ours cannot see which of its contenders want \
                  the same lock, so both could hold at once; join one of their queues with the path {path}/NAME \
-                 and naming=\"{{name}}_lock_{{sequence}}\", give the lock a node of its own for all its users, \
-                 or choose foreign=ignore-unknown if those contenders have nothing to do with it"
+                 and the naming {{name}}_lock_{{sequence}}, give the lock a node of its own for all its users, \
+                 or set foreign to ignore-unknown if those contenders have nothing to do with it"
             ),
         ),
         Refusal::ForeignContender(name) if Name::is_unknown(&name) => (
@@ -23,8 +23,8 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
                 "the lock {path} has the contender {name}: it ends with a sequence number, like the \
                  contenders of home-made locks, and is not of a library that zklock knows; neither side sees \
                  the other, so both could hold at once; join its queue with a pattern for such names, such as \
-                 naming=\"lock-{{sequence}}\", give the lock a path of its own for all its users, or choose \
-                 foreign=ignore-unknown if {name} has nothing to do with it"
+                 the naming lock-{{sequence}}, give the lock a path of its own for all its users, or set \
+                 foreign to ignore-unknown if {name} has nothing to do with it"
             ),
         ),
         Refusal::ForeignContender(name) => (
@@ -32,8 +32,8 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
             format!(
                 "the lock {path} has the contender {name}, which cannot see contenders like ours: both could \
                  hold at once; make both sides use one naming scheme and one kind of lock (kazoo: Lock(..., \
-                 extra_lock_patterns=[\"-lock-\"]), and its Semaphore at another path), or choose \
-                 foreign=ignore-unknown if it is certain that they see ours"
+                 extra_lock_patterns=[\"-lock-\"]), and its Semaphore at another path), or set \
+                 foreign to ignore-unknown if it is certain that they see ours"
             ),
         ),
         Refusal::NotOurs(name) => (

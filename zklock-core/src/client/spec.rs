@@ -747,7 +747,9 @@ impl LockSpec {
         }
         self.own_metrics_name().map_or(Ok(()), check_metrics_name)?;
         if self.passing.is_on() && !matches!(self.kind, Kind::Mutex | Kind::Read | Kind::Write) {
-            return Err(self.invalid("only mutexes and read/write locks have linger and max_local_handoffs"));
+            return Err(
+                self.invalid("only mutexes and read/write locks can linger, or be handed on within a client")
+            );
         }
         let scheme = self.scheme()?;
         match &self.kind {

@@ -72,7 +72,7 @@ impl Newer {
             Self::Downgrade => ("the read side within the write side", "release the write side first"),
             Self::DoubleBarrier => ("a double barrier", "use two barriers"),
             Self::GuardedCreation => {
-                ("a guarded write that creates a node", "create it before, and guard set_data")
+                ("a guarded write that creates a node", "create it before, and guard its data")
             }
         };
         format!(

@@ -562,8 +562,8 @@ impl ClientOptions {
         if let Some(told) = options.loss_timeout.filter(|told| !(soonest..=latest).contains(told)) {
             let shown = Duration::from_millis(latest.as_millis() as u64);
             let message = format!(
-                "loss_timeout is {told:?}: with a session timeout of {:?} choose {soonest:?} to {shown:?}, or another session \
-                 timeout",
+                "a loss timeout of {told:?} is not possible: with a session timeout of {:?} choose {soonest:?} to {shown:?}, \
+                 or another session timeout",
                 options.session_timeout
             );
             return Err(invalid(&message));

@@ -350,7 +350,12 @@ impl Parts {
         let identity = match (self.certificate, self.key) {
             (None, None) => None,
             (Some(certificate), Some(key)) => Some((certificate, key)),
-            _ => return Err(invalid("a certificate", "needs its key, and a key its certificate: give both or none")),
+            _ => {
+                return Err(invalid(
+                    "a certificate",
+                    "needs its key, and a key its certificate: give both or none",
+                ));
+            }
         };
         let authorities = match self.authorities {
             Some(authorities) => authorities,

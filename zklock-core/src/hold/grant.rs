@@ -307,7 +307,7 @@ impl Grant {
             return lost;
         }
         let message = format!(
-            "the ensemble did not confirm the hold of {}: rely on valid_for() and try again",
+            "the ensemble did not confirm the hold of {}: rely on the time that it is certain to last, and try again",
             self.path()
         );
         Error::new(ErrorKind::Unreachable, message)

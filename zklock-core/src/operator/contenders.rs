@@ -230,7 +230,8 @@ impl OpenLock {
     /// longer existed.
     async fn evict(&self, node: &str) -> Result<bool, Error> {
         if !self.claims().iter().any(|claim| is_contender(claim, node)) {
-            let message = format!("{node:?} is not a contender of {}: take one of contenders()", self.path());
+            let message =
+                format!("{node:?} is not a contender of {}: take one of those that it lists", self.path());
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         if self.name_is_reused() {

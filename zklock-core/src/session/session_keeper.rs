@@ -158,7 +158,7 @@ impl SessionKeeper {
     fn without_root(&self) -> Error {
         let chroot = &self.options.hosts.chroot;
         let message = format!(
-            "the chroot {chroot} does not exist: create it, let the client create it (create_chroot), or leave it out of \
+            "the chroot {chroot} does not exist: create it, let the client create it, or leave it out of \
              the hosts"
         );
         Error::new(ErrorKind::Refused, message)

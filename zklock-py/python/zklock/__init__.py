@@ -7,7 +7,14 @@
 True
 
 A ``Client`` is a connection to an ensemble. It makes a ``Lock``, which you can acquire. While you hold the lock, you have a
-``Hold``, the proof that it is held. Threads can share all of these objects. For asyncio, enter the same objects with
+``Hold``, the proof that it is held. Most programs need no more than these:
+
+* ``Client``: ``mutex``, ``semaphore``, ``election``, ``job``, ``close``;
+* ``Lock``: ``acquire``, ``try_acquire``, ``release``, ``contenders``, and above all ``with``;
+* ``Hold``: ``token``, ``valid_for``, ``ensure``, ``lost``;
+* the exceptions, whose base is ``Error``.
+
+Everything else is for further needs. Threads can share all of these objects. For asyncio, enter the same objects with
 ``async with``, or get the asyncio version of an object from its ``aio``. In a thread whose event loop is running, blocking
 calls raise ``Deadlock``, because they would stop the loop. Even so, ``release``, ``close``, ``leave`` and the end of a block
 do their work in the background.
