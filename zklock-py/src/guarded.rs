@@ -18,12 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use zklock::Committed;
 
-#[derive(Clone)]
-enum Write {
-    Create { path: String, data: Vec<u8> },
-    SetData { path: String, data: Vec<u8>, version: Option<i32> },
-    Delete { path: String, version: Option<i32> },
-}
+/// Adds one to a list of the core's, which is made when it is committed.
+type Write = Box<dyn Fn(zklock::Guarded) -> zklock::Guarded + Send + Sync>;
 
 /// The methods that a ``Guarded`` and an ``AsyncGuarded`` share: they add writes to the list.
 #[pyclass(frozen, subclass, module = "zklock")]
@@ -64,7 +60,7 @@ impl BaseGuarded {
         data: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         let data = data.map(bytes).transpose()?.unwrap_or_default();
-        lock_ignoring_poison(&slf.get().writes).push(Write::Create { path, data });
+        lock_ignoring_poison(&slf.get().writes).push(Box::new(move |list| list.create(&path, &data)));
         Ok(slf)
     }
 
@@ -79,7 +75,8 @@ impl BaseGuarded {
         version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         let (data, version) = (bytes(data)?, version.map(number::version).transpose()?);
-        lock_ignoring_poison(&slf.get().writes).push(Write::SetData { path, data, version });
+        lock_ignoring_poison(&slf.get().writes)
+            .push(Box::new(move |list| list.set_data(&path, &data, version)));
         Ok(slf)
     }
 
@@ -93,7 +90,7 @@ impl BaseGuarded {
         version: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         let version = version.map(number::version).transpose()?;
-        lock_ignoring_poison(&slf.get().writes).push(Write::Delete { path, version });
+        lock_ignoring_poison(&slf.get().writes).push(Box::new(move |list| list.delete(&path, version)));
         Ok(slf)
     }
 
@@ -132,8 +129,9 @@ noun! {
         fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
             let (base, held) = (slf.as_super().get(), Self::inner(slf));
             base.is_committed.store(true, Ordering::Relaxed);
-            let commit = fill(held.hold.guarded(), &lock_ignoring_poison(&base.writes)).commit();
-            let commit = Verb::new(commit, or_raise(|py, written: Committed| versions(py, &written)));
+            let writes = lock_ignoring_poison(&base.writes);
+            let list = writes.iter().fold(held.hold.guarded(), |list, write| write(list));
+            let commit = Verb::new(list.commit(), or_raise(|py, written: Committed| versions(py, &written)));
             Self::make(slf.py(), "commit", commit.of_anchored(held.anchored()))
         }
     }
@@ -152,12 +150,4 @@ fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     }
     let message = format!("data is bytes, not {}: encode it first", data.get_type().name()?);
     Err(PyTypeError::new_err(message))
-}
-
-fn fill(guarded: zklock::Guarded, writes: &[Write]) -> zklock::Guarded {
-    writes.iter().fold(guarded, |guarded, write| match write {
-        Write::Create { path, data } => guarded.create(path, data),
-        Write::SetData { path, data, version } => guarded.set_data(path, data, *version),
-        Write::Delete { path, version } => guarded.delete(path, *version),
-    })
 }

@@ -6,8 +6,8 @@ use crate::calls::call::{Call, Timed};
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
-use crate::guest::error::{invalid, not_held, raised};
-use crate::guest::number::{self, Every, Timeout};
+use crate::guest::error::{not_held, raised};
+use crate::guest::number::{self, Timeout};
 use crate::guest::value;
 use crate::held::Held;
 use crate::hold::{AsyncHold, BaseHold, Hold};
@@ -19,7 +19,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{AfterFailure, Begun, JobSpec, Owner, Record, RunEntry, RunOutcome};
+use zklock::{Begun, Error, JobSpec, Owner, Record, RunEntry, RunOutcome};
 
 /// A hold, and what is recorded of its run.
 type Running = (Arc<Held>, RunEntry);
@@ -47,28 +47,14 @@ impl Inner for JobInner {
 }
 
 impl JobInner {
-    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     pub(crate) fn new(
         py: Python<'_>,
         client: &Arc<ClientInner>,
-        path: &str,
-        Every(every): Every,
-        Every(offset): Every,
-        after_failure: &str,
+        spec: Result<JobSpec, Error>,
         timeout: Option<Timeout>,
         cancels: bool,
     ) -> PyResult<Arc<Self>> {
-        let after_failure = match after_failure {
-            "again" => AfterFailure::Again,
-            "next" => AfterFailure::Next,
-            other => {
-                let message = format!("after_failure={other:?}: it is \"again\" or \"next\"");
-                return Err(invalid(py, message));
-            }
-        };
-        let spec = JobSpec::new(path, every).and_then(|spec| spec.offset(offset));
-        let core = spec.and_then(|spec| client.core.job(&spec.after_failure(after_failure)));
-        let core = core.map_err(|error| raised(py, &error))?;
+        let core = spec.and_then(|spec| client.core.job(&spec)).map_err(|error| raised(py, &error))?;
         let timeout = number::patience(py, timeout)?;
         Ok(Arc::new(Self { client: client.clone(), core, timeout, cancels, inside: Inside::default() }))
     }

@@ -5,7 +5,7 @@ use crate::calls::anchor::CallbackAnchor;
 use crate::calls::callback::Callback;
 use crate::client_inner::ClientInner;
 use crate::double_barrier::{AsyncDoubleBarrier, DoubleBarrier, DoubleBarrierInner};
-use crate::guest::error::{forked, raised, unpicklable};
+use crate::guest::error::{forked, invalid, raised, unpicklable};
 use crate::guest::number::{self, Every, Timeout};
 use crate::guest::value;
 use crate::job::{AsyncJob, Job, JobInner};
@@ -17,8 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
-use std::time::Duration;
-use zklock::{Error, LockSpec};
+use zklock::{AfterFailure, Error, JobSpec, LockSpec};
 
 /// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
 /// ``Lock``, and an ``AsyncClient`` makes an ``AsyncLock``.
@@ -284,20 +283,39 @@ impl BaseClient {
     /// other locks (``None`` waits for ever, 0 does not wait), and then raise ``Timeout``. If that host dies, the next one takes
     /// over. ``after_failure`` says whether a job that has failed runs ``"again"`` in the same period, or in the ``"next"`` one. A
     /// host that dies, or loses the lock, has failed.
-    #[pyo3(signature = (path, every, *, offset=Every(Duration::ZERO), after_failure="again", timeout=None, cancel=true), text_signature = "($self, path, every, *, offset=0, after_failure='again', timeout=None, cancel=True)")]
-    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    #[pyo3(signature = (path, every, **with), text_signature = "($self, path, every, *, offset=0, after_failure='again', timeout=None, cancel=True)")]
     fn job(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         path: &str,
         every: Every,
-        offset: Every,
-        after_failure: &str,
-        timeout: Option<Timeout>,
-        cancel: bool,
+        with: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let inner = JobInner::new(py, &self.inner, path, every, offset, after_failure, timeout, cancel)?;
-        self.face.object::<Job, AsyncJob>(py, inner)
+        let (py, client) = (slf.py(), slf.get());
+        let (mut spec, mut timeout, mut cancels) = (JobSpec::new(path, every.0), None, true);
+        for option in keywords(&slf.getattr("job")?, with)? {
+            match option.name.as_str() {
+                "timeout" => timeout = option.get()?,
+                "cancel" => cancels = option.get()?,
+                "offset" => {
+                    let Every(offset) = option.get()?;
+                    spec = spec.and_then(|spec| spec.offset(offset));
+                }
+                _ => {
+                    let after_failure = match option.get::<String>()?.as_str() {
+                        "again" => AfterFailure::Again,
+                        "next" => AfterFailure::Next,
+                        other => {
+                            return Err(invalid(
+                                py,
+                                format!("after_failure={other:?}: it is \"again\" or \"next\""),
+                            ));
+                        }
+                    };
+                    spec = spec.map(|spec| spec.after_failure(after_failure));
+                }
+            }
+        }
+        client.face.object::<Job, AsyncJob>(py, JobInner::new(py, &client.inner, spec, timeout, cancels)?)
     }
 
     /// The barrier at ``path``: while it is set, callers of ``wait`` wait.

@@ -47,97 +47,44 @@ _Kind = Literal[
 @disjoint_base
 class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyJob]):
     def mutex(
-        self,
-        path: str,
-        *,
-        timeout: float | None = None,
-        reentrant: bool = False,
-        cancel: bool = True,
-        linger: float | None = None,
-        max_local_handoffs: int = 0,
-        metrics_name: str | None = None,
-        naming: str = "curator",
+        self, path: str, *, timeout: float | None = None, reentrant: bool = False, cancel: bool = True,
+        linger: float | None = None, max_local_handoffs: int = 0, metrics_name: str | None = None, naming: str = "curator",
         foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def semaphore(
-        self,
-        path: str,
-        limit: int,
-        *,
-        permits: int = 1,
-        limit_at: str | None = None,
-        timeout: float | None = None,
-        cancel: bool = True,
-        metrics_name: str | None = None,
-        foreign: _Foreign = "refuse",
+        self, path: str, limit: int, *, permits: int = 1, limit_at: str | None = None, timeout: float | None = None,
+        cancel: bool = True, metrics_name: str | None = None, foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def election(
-        self,
-        path: str,
-        *,
-        timeout: float | None = None,
-        reentrant: bool = False,
-        cancel: bool = True,
-        metrics_name: str | None = None,
-        foreign: _Foreign = "refuse",
+        self, path: str, *, timeout: float | None = None, reentrant: bool = False, cancel: bool = True,
+        metrics_name: str | None = None, foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def job(
-        self,
-        path: str,
-        every: float | str | timedelta,
-        *,
-        offset: float | str | timedelta = 0,
-        after_failure: Literal["again", "next"] = "again",
-        timeout: float | None = None,
-        cancel: bool = True,
+        self, path: str, every: float | str | timedelta, *, offset: float | str | timedelta = 0,
+        after_failure: Literal["again", "next"] = "again", timeout: float | None = None, cancel: bool = True,
     ) -> _AnyJob: ...
     # Further.
     def read_lock(
-        self,
-        path: str,
-        *,
-        timeout: float | None = None,
-        reentrant: bool = False,
-        cancel: bool = True,
-        linger: float | None = None,
-        max_local_handoffs: int = 0,
-        metrics_name: str | None = None,
-        naming: str = "curator",
+        self, path: str, *, timeout: float | None = None, reentrant: bool = False, cancel: bool = True,
+        linger: float | None = None, max_local_handoffs: int = 0, metrics_name: str | None = None, naming: str = "curator",
         foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def write_lock(
-        self,
-        path: str,
-        *,
-        timeout: float | None = None,
-        reentrant: bool = False,
-        cancel: bool = True,
-        linger: float | None = None,
-        max_local_handoffs: int = 0,
-        metrics_name: str | None = None,
-        naming: str = "curator",
+        self, path: str, *, timeout: float | None = None, reentrant: bool = False, cancel: bool = True,
+        linger: float | None = None, max_local_handoffs: int = 0, metrics_name: str | None = None, naming: str = "curator",
         foreign: _Foreign = "refuse",
     ) -> _AnyLock: ...
     def single_node(
-        self,
-        path: str,
-        *,
-        timeout: float | None = None,
-        reentrant: bool = False,
-        cancel: bool = True,
+        self, path: str, *, timeout: float | None = None, reentrant: bool = False, cancel: bool = True,
         metrics_name: str | None = None,
     ) -> _AnyLock: ...
     def all(
-        self,
-        locks: Iterable[Lock | AsyncLock],
-        *,
-        timeout: float | None = None,
-        reentrant: bool = False,
-        cancel: bool = True,
-        metrics_name: str | None = None,
+        self, locks: Iterable[Lock | AsyncLock], *, timeout: float | None = None, reentrant: bool = False,
+        cancel: bool = True, metrics_name: str | None = None,
     ) -> _AnyLock: ...
     def any(
-        self, locks: Iterable[Lock | AsyncLock], *, timeout: float | None = None, cancel: bool = True, metrics_name: str | None = None
+        self, locks: Iterable[Lock | AsyncLock], *, timeout: float | None = None, cancel: bool = True,
+        metrics_name: str | None = None,
     ) -> _AnyLock: ...
     def barrier(self, path: str) -> _AnyBarrier: ...
     def double_barrier(self, path: str, members: int, *, timeout: float | None = None) -> _AnyDoubleBarrier: ...
@@ -154,20 +101,11 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier, _AnyJob]):
 @final
 class Client(_BaseClient[Lock, Barrier, DoubleBarrier, Job]):
     def __new__(
-        cls,
-        hosts: str | Iterable[str | tuple[str, int]] | None = None,
-        *,
-        session_timeout: float = 10.0,
-        connect_timeout: float = 10.0,
-        try_timeout: float = 1.0,
-        chroot: str | None = None,
-        create_chroot: bool = False,
-        identity: str | None = None,
-        tls: Tls | None = None,
+        cls, hosts: str | Iterable[str | tuple[str, int]] | None = None, *, session_timeout: float = 10.0,
+        connect_timeout: float = 10.0, try_timeout: float = 1.0, chroot: str | None = None, create_chroot: bool = False,
+        identity: str | None = None, tls: Tls | None = None,
         auth: Digest | Sasl | Kerberos | Iterable[Digest | Sasl | Kerberos] | None = None,
-        access: str | Iterable[str] = "open",
-        server_version: tuple[int, int] | None = None,
-        heartbeat: bool = True,
+        access: str | Iterable[str] = "open", server_version: tuple[int, int] | None = None, heartbeat: bool = True,
         loss_timeout: float | None = None,
     ) -> Self: ...
     def close(self) -> None: ...
@@ -399,7 +337,7 @@ class Job:
     async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
     @overload
     def __call__(
-        self, function: Callable[_Parameters, Coroutine[Any, Any, _Result]], /
+        self, function: Callable[_Parameters, Coroutine[Any, Any, _Result]], /,
     ) -> Callable[_Parameters, Coroutine[Any, Any, _Result | None]]: ...
     @overload
     def __call__(self, function: Callable[_Parameters, _Result], /) -> Callable[_Parameters, _Result | None]: ...
@@ -414,7 +352,7 @@ class AsyncJob:
     async def __aenter__(self) -> AsyncRun: ...
     async def __aexit__(self, kind: _Type, exception: _Exception, traceback: _Traceback) -> Literal[False]: ...
     def __call__(
-        self, function: Callable[_Parameters, Coroutine[Any, Any, _Result]], /
+        self, function: Callable[_Parameters, Coroutine[Any, Any, _Result]], /,
     ) -> Callable[_Parameters, Coroutine[Any, Any, _Result | None]]: ...
 
 @disjoint_base
@@ -463,41 +401,22 @@ class Sasl:
 class Tls:
     @overload
     def __new__(
-        cls,
-        authorities: _Path,
-        certificate: None = None,
-        key: None = None,
-        *,
-        pass_phrase: str | PassPhrase | None = None,
+        cls, authorities: _Path, certificate: None = None, key: None = None, *, pass_phrase: str | PassPhrase | None = None,
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        authorities: _Path,
-        certificate: _Path,
-        key: _Path,
-        *,
-        pass_phrase: str | PassPhrase | None = None,
+        cls, authorities: _Path, certificate: _Path, key: _Path, *, pass_phrase: str | PassPhrase | None = None,
     ) -> Self: ...
     @staticmethod
     def system(
-        certificate: _Path | None = None,
-        key: _Path | None = None,
-        *,
-        pass_phrase: str | PassPhrase | None = None,
+        certificate: _Path | None = None, key: _Path | None = None, *, pass_phrase: str | PassPhrase | None = None,
     ) -> Tls: ...
 
 @final
 class Server:
     def __new__(
-        cls,
-        *,
-        listen: str = "127.0.0.1:0",
-        tick: float = 2.0,
-        session_timeouts: tuple[float, float] | None = None,
-        manual_clock: bool = False,
-        words: str = "*",
-        like: Literal["3.8", "3.4", "keeper-25"] = "3.8",
+        cls, *, listen: str = "127.0.0.1:0", tick: float = 2.0, session_timeouts: tuple[float, float] | None = None,
+        manual_clock: bool = False, words: str = "*", like: Literal["3.8", "3.4", "keeper-25"] = "3.8",
     ) -> Self: ...
     @property
     def hosts(self) -> str: ...
@@ -507,27 +426,13 @@ class Server:
     def set_date(self, since_1970: float, /) -> None: ...
     @overload
     def inject(
-        self,
-        fault: Literal["delay-reply"],
-        kind: _Kind,
-        *,
-        nth: int = 1,
-        times: int = 1,
-        below: str | None = None,
-        session: int | Session | None = None,
-        delay: float,
+        self, fault: Literal["delay-reply"], kind: _Kind, *, nth: int = 1, times: int = 1, below: str | None = None,
+        session: int | Session | None = None, delay: float,
     ) -> Injected: ...
     @overload
     def inject(
-        self,
-        fault: _Fault,
-        kind: _Kind,
-        *,
-        nth: int = 1,
-        times: int = 1,
-        below: str | None = None,
-        session: int | Session | None = None,
-        delay: None = None,
+        self, fault: _Fault, kind: _Kind, *, nth: int = 1, times: int = 1, below: str | None = None,
+        session: int | Session | None = None, delay: None = None,
     ) -> Injected: ...
     def clear_faults(self) -> None: ...
     def cut(self, session: int | Session | None = None) -> bool: ...
