@@ -1,7 +1,6 @@
 //! Barriers: callers wait until the barrier is removed.
 
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::call::Timed;
 use crate::client_inner::ClientInner;
 use crate::guest::error::raised;
 use crate::guest::number::{self, Timeout};
@@ -74,7 +73,7 @@ noun! {
         fn wait(&self, py: Python<'_>, timeout: Option<Timeout>) -> PyResult<Py<PyAny>> {
             let (core, timeout) = (self.inner.core.clone(), number::patience(py, timeout)?);
             let gone = |py: Python<'_>, waited| Ok(value::boolean(py, in_time(py, waited)?.is_some()));
-            let wait = Verb::new(Timed::new(move || core.wait_within(timeout)), gone);
+            let wait = Verb::timed(move || core.wait_within(timeout), gone);
             Self::make(py, "wait", wait.of_client(&self.inner.client))
         }
     }

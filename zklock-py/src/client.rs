@@ -1,7 +1,7 @@
 //! A logical connection to an ensemble.
 
 use crate::block::is_generator_exit;
-use crate::calls::call::{Call, Timed};
+use crate::calls::call::Call;
 use crate::calls::coroutine::Coroutine;
 use crate::client_inner::ClientInner;
 use crate::guest::error::raised;
@@ -31,8 +31,7 @@ impl ClientInner {
         convert: F,
     ) -> Verb<impl Call<Answer = zklock::Client> + use<F>, F> {
         let core = self.core.clone();
-        let connect = Timed::new(move || core.connect_within(Wait::at_most(timeout)));
-        Verb::new(connect, convert).of_client(self)
+        Verb::timed(move || core.connect_within(Wait::at_most(timeout)), convert).of_client(self)
     }
 
     fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<zklock::Call<()>, F> {

@@ -2,7 +2,7 @@
 
 use crate::block::Block;
 use crate::calls::anchor::{AnchoredCallbacks, CallbackAnchor};
-use crate::calls::call::{Call, Timed};
+use crate::calls::call::Call;
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
@@ -66,7 +66,7 @@ impl DoubleBarrierInner {
     > {
         let (core, client, usual) = (self.core.clone(), self.client.clone(), self.timeout);
         let member = or_raise(move |_, member| Ok(MemberInner::of(member, &client, usual)));
-        Verb::new(Timed::new(move || core.enter_within(timeout)), member).of_client(&self.client)
+        Verb::timed(move || core.enter_within(timeout), member).of_client(&self.client)
     }
 
     fn enter_now(self: &Arc<Self>, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Arc<MemberInner>> {

@@ -2,7 +2,7 @@
 
 use crate::block::Block;
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::call::{Call, Timed};
+use crate::calls::call::Call;
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
@@ -78,7 +78,7 @@ impl JobInner {
                 Begun::Done(record) => Begun::Done(record),
             })
         });
-        Verb::new(Timed::new(move || core.begin_as(owner, timeout)), begun).of_client(&self.client)
+        Verb::timed(move || core.begin_as(owner, timeout), begun).of_client(&self.client)
     }
 
     /// Makes the value of a block, and keeps what it has until its end.

@@ -2,7 +2,7 @@
 
 use crate::block::{Block, is_generator_exit};
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::call::{Call, Timed};
+use crate::calls::call::Call;
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
@@ -74,7 +74,8 @@ impl LockInner {
             granted => Ok(granted),
         };
         let granted = loop {
-            match self.acquire(self.core.acquire_as(owner, wait), granted).run(py)? {
+            let core = self.core.clone();
+            match self.acquire(move || core.acquire_as(owner, wait), granted).run(py)? {
                 // Returning to the interpreter took so long that the hold was lost meanwhile: queue again.
                 Ok(hold) if hold.valid_for().is_zero() => drop(hold),
                 granted => break granted,
@@ -112,12 +113,15 @@ impl LockInner {
         let owner = task.unwrap_or_else(Owner::unique);
         let (inner, core) = (self.clone(), self.core.clone());
         let deliver = move |py: Python<'_>, granted| inner.deliver(py, granted, owner, answer);
-        let acquire = Timed::new(move || core.acquire_as(owner, timeout));
-        Ok(self.acquire(acquire, deliver).coroutine(what))
+        Ok(self.acquire(move || core.acquire_as(owner, timeout), deliver).coroutine(what))
     }
 
-    fn acquire<C: Call<Answer = zklock::Hold>, F>(&self, call: C, convert: F) -> Verb<C, F> {
-        Verb::new(call, convert).of_client(&self.client).maybe_at_once(self.may_be_at_once)
+    fn acquire<C: Call<Answer = zklock::Hold>, F>(
+        &self,
+        make: impl FnOnce() -> C + Send + 'static,
+        convert: F,
+    ) -> Verb<C, F> {
+        Verb::timed(make, convert).of_client(&self.client).maybe_at_once(self.may_be_at_once)
     }
 
     fn granted(&self, hold: zklock::Hold, owner: Owner) -> Arc<Held> {

@@ -30,7 +30,7 @@ impl<A, R, F> Convert<A, R> for F where F: FnOnce(Python<'_>, Result<A, Error>) 
 /// A call that has not begun.
 #[must_use = "it does nothing unless it is run, or becomes a coroutine"]
 pub(crate) struct Verb<C, F> {
-    call: C,
+    make: Box<dyn FnOnce() -> C + Send>,
     convert: F,
     of: Of,
     may_be_at_once: bool,
@@ -48,7 +48,12 @@ enum Of {
 
 impl<C: Call, F> Verb<C, F> {
     pub(crate) fn new(call: C, convert: F) -> Self {
-        Self { call, convert, of: Of::Nothing, may_be_at_once: false, begins_first: false }
+        Self::timed(move || call, convert)
+    }
+
+    /// Of a call that is made when it begins, so that its timeout counts from then.
+    pub(crate) fn timed(make: impl FnOnce() -> C + Send + 'static, convert: F) -> Self {
+        Self { make: Box::new(make), convert, of: Of::Nothing, may_be_at_once: false, begins_first: false }
     }
 
     pub(crate) fn of_client(self, client: &Arc<ClientInner>) -> Self {
@@ -77,36 +82,34 @@ impl<C: Call, F> Verb<C, F> {
     where
         F: Convert<C::Answer, R>,
     {
-        let Self { call, convert: first, of, may_be_at_once, begins_first } = self;
+        let Self { make, convert: first, of, may_be_at_once, begins_first } = self;
         let convert = move |py: Python<'_>, result| convert(py, first(py, result)?);
-        Verb { call, convert, of, may_be_at_once, begins_first }
+        Verb { make, convert, of, may_be_at_once, begins_first }
     }
 
     /// Waits for the call: with the greenlet, if others of its thread can run meanwhile, otherwise with the thread.
-    pub(crate) fn run<R>(mut self, py: Python<'_>) -> PyResult<R>
+    pub(crate) fn run<R>(self, py: Python<'_>) -> PyResult<R>
     where
         F: FnOnce(Python<'_>, Result<C::Answer, Error>) -> PyResult<R>,
     {
         let greenlet = Greenlet::current(py)?;
         if !greenlet.as_ref().is_some_and(Greenlet::lets_others_run) && event_loop::is_running(py)? {
             // Also where there is nothing to wait for, such as a lock that lingers: it must not work by chance.
-            let result = if self.begins_first { self.call.at_once() } else { None };
+            let result = if self.begins_first { (self.make)().at_once() } else { None };
             let refused = || Err(event_loop::refusal(self.begins_first));
             return (self.convert)(py, result.unwrap_or_else(refused));
         }
         self.prepare(py)?;
-        let at_once = if self.may_be_at_once { self.call.at_once() } else { None };
+        let mut call = (self.make)();
+        let at_once = if self.may_be_at_once { call.at_once() } else { None };
         let result = match (at_once, greenlet) {
             (Some(result), _) => result,
-            (None, Some(greenlet)) => greenlet.wait_for(self.call)?,
-            (None, None) => {
-                let call = self.call;
-                py.detach(|| {
-                    let result = call.wait();
-                    stay_if_over();
-                    result
-                })
-            }
+            (None, Some(greenlet)) => greenlet.wait_for(call)?,
+            (None, None) => py.detach(|| {
+                let result = call.wait();
+                stay_if_over();
+                result
+            }),
         };
         (self.convert)(py, result)
     }
@@ -117,11 +120,7 @@ impl<C: Call, F> Verb<C, F> {
         F: Convert<C::Answer>,
     {
         let anchored = self.anchored().cloned();
-        let coroutine = Coroutine::new(what, move |py, waker| self.begin(py, waker));
-        match anchored {
-            Some(anchored) => coroutine.keeping(&anchored),
-            None => coroutine,
-        }
+        Coroutine::new(what, move |py, waker| self.begin(py, waker)).keeping(anchored)
     }
 
     /// Begins the call, and makes a coroutine that waits for the rest.
@@ -130,11 +129,7 @@ impl<C: Call, F> Verb<C, F> {
         F: Convert<C::Answer>,
     {
         let anchored = self.anchored().cloned();
-        let coroutine = Coroutine::begun(what, |waker| self.begin(py, waker))?;
-        Ok(match anchored {
-            Some(anchored) => coroutine.keeping(&anchored),
-            None => coroutine,
-        })
+        Ok(Coroutine::begun(what, |waker| self.begin(py, waker))?.keeping(anchored))
     }
 
     /// Makes a coroutine. A call that ends something begins now.
@@ -145,14 +140,15 @@ impl<C: Call, F> Verb<C, F> {
         if self.begins_first { self.begun(py, what) } else { Ok(self.coroutine(what)) }
     }
 
-    fn begin(mut self, py: Python<'_>, waker: &Arc<Waker>) -> PyResult<Begun>
+    fn begin(self, py: Python<'_>, waker: &Arc<Waker>) -> PyResult<Begun>
     where
         F: Convert<C::Answer>,
     {
         self.prepare(py)?;
-        let begun = match self.call.at_once() {
+        let mut call = (self.make)();
+        let begun = match call.at_once() {
             Some(result) => Err(result),
-            None => self.call.detach(waker).map_err(Err),
+            None => call.detach(waker).map_err(Err),
         };
         match begun {
             Ok(started) => Ok(Begun::goes_on(started, self.convert)),

@@ -40,7 +40,7 @@ def test_who_is_evicted_or_broken_is_told_and_the_next_one_has_its_turn(
     waiting = Attempt(lambda: face(theirs.hold, timeout=SOON))
     ground.expect_children(path, 2)
     for node in (path, "/", "", f"{path}/other", hold.node.rpartition("/")[2]):
-        raises(zklock.InvalidInput, lambda: face(lock.evict, node)).says("contenders()")
+        raises(zklock.InvalidInput, lambda: face(lock.evict, node)).says("take one of those that it lists")
     assert face(theirs.evict, hold.node) is True
     second = waiting.result()
     assert face(lock.evict, hold.node) is False

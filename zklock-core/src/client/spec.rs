@@ -65,7 +65,7 @@ const NAMED: &[Named<LockSpec>] = &[
         |spec, text| match text {
             "refuse" => Ok(spec.foreign(Foreign::Refuse)),
             "ignore-unknown" => Ok(spec.foreign(Foreign::IgnoreUnknown)),
-            _ => Err(invalid("it is refuse or ignore-unknown")),
+            _ => Err(invalid(&format!("{text:?} is neither refuse nor ignore-unknown"))),
         }),
     named("permits", Value::Count, "1", "How many permits of a semaphore to acquire at once, up to 256",
         |spec, text| count(text).and_then(|permits| check_permits(permits).map(|()| spec.permits(permits)))),
@@ -984,7 +984,7 @@ mod tests {
             ("reentrant", "yes", "often", "neither yes nor no"),
             ("naming", "kazoo", "curators", "use curator, kazoo, writelock, or a pattern"),
             ("naming", "{name}_lock_{sequence}", "{name}_lock_", "has no {sequence}"),
-            ("foreign", "ignore-unknown", "ignore", "it is refuse or ignore-unknown"),
+            ("foreign", "ignore-unknown", "ignore", "neither refuse nor ignore-unknown"),
             ("permits", "2", "257", "ask for 1 to 256"),
             ("permits", "3", "-1", "is not a count"),
             ("limit-at", "/limits/a", "limits/a", "a path begins with /"),

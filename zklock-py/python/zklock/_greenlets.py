@@ -11,23 +11,6 @@ import sys
 import typing
 
 
-class Library(typing.Protocol):
-    """gevent or eventlet."""
-
-    def wait(self, descriptor: int, timeout: float | None) -> bool:
-        """Waits until the descriptor is readable; ``False`` if the time is over."""
-
-    def watch(self, descriptor: int, is_in_background: bool) -> None:
-        """Waits for ever until the descriptor is readable. In the background, it does not keep the loop from ending."""
-
-    def spawn(self, function: typing.Callable[..., object], *arguments: object) -> object: ...
-
-    def is_loop(self) -> bool:
-        """Whether the current greenlet is the one that runs the others. It cannot wait."""
-
-    def original(self, module: str, name: str) -> typing.Any: ...
-
-
 class _Late(BaseException):
     """A wait has timed out."""
 
@@ -39,6 +22,7 @@ def _module(name: str) -> typing.Any:
 
 class _Gevent:
     def wait(self, descriptor: int, timeout: float | None) -> bool:
+        """Waits until the descriptor is readable; ``False`` if the time is over."""
         late = _Late()
         try:
             _module("gevent.socket").wait_read(descriptor, timeout, late)
@@ -49,6 +33,7 @@ class _Gevent:
         return True
 
     def watch(self, descriptor: int, is_in_background: bool) -> None:
+        """Waits for ever until the descriptor is readable. In the background, it does not keep the loop from ending."""
         hub = _module("gevent").get_hub()
         watcher = hub.loop.io(descriptor, 1, ref=not is_in_background)
         try:
@@ -60,6 +45,7 @@ class _Gevent:
         return typing.cast(object, _module("gevent").spawn(function, *arguments))
 
     def is_loop(self) -> bool:
+        """Whether the current greenlet is the one that runs the others. It cannot wait."""
         gevent = _module("gevent")
         return bool(gevent.getcurrent() is gevent.get_hub())
 
@@ -91,8 +77,9 @@ class _Eventlet:
         return getattr(_module("eventlet.patcher").original(module), name)
 
 
-_GEVENT: typing.Final[Library] = _Gevent()
-_EVENTLET: typing.Final[Library] = _Eventlet()
+# gevent or eventlet.
+Library = typing.Union[_Gevent, _Eventlet]
+_GEVENT, _EVENTLET = _Gevent(), _Eventlet()
 
 
 def library() -> Library | None:

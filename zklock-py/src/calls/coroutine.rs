@@ -137,9 +137,9 @@ impl Coroutine {
     }
 
     /// Keeps the client or the hold of these callbacks alive until the coroutine is finished.
-    pub(crate) fn keeping(self, callbacks: &Arc<AnchoredCallbacks>) -> Self {
+    pub(crate) fn keeping(self, callbacks: Option<Arc<AnchoredCallbacks>>) -> Self {
         // If there is no memory for the anchor, it goes on without one.
-        let anchor = Python::attach(|py| callbacks.anchor(py).ok());
+        let anchor = Python::attach(|py| callbacks?.anchor(py).ok());
         *lock_ignoring_poison(&self.anchor) = anchor;
         self
     }
