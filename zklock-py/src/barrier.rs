@@ -77,8 +77,4 @@ noun! {
             Self::make(py, "wait", wait.of_client(&self.inner.client))
         }
     }
-
-    blocking {}
-
-    asyncio {}
 }

@@ -184,6 +184,13 @@ noun! {
             let ask = Verb::new(Self::inner(slf).core.ensemble_id(), id);
             Self::make(slf.py(), "ensemble_id", ask.of_client(Self::inner(slf)))
         }
+
+        /// Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a
+        /// second. In asyncio, it starts at once; await it to wait. Its holds are lost, and all waits end with ``Closed``. Closing
+        /// twice is not an error.
+        fn close(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            Self::make(slf.py(), "close", Self::inner(slf).closing(slf.py(), nothing))
+        }
     }
 
     blocking {
@@ -211,12 +218,6 @@ noun! {
             Py::new(slf.py(), AsyncClient::from_base(BaseClient::new(slf.py(), Self::inner(slf).clone(), Face::Asyncio)?))
         }
 
-        /// Closes the client, which frees every lock that it holds. Waits until the servers have confirmed this, for up to a
-        /// second. Its holds are lost, and all waits end with ``Closed``. Closing twice is not an error.
-        fn close(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-            Self::inner(slf).closing(slf.py(), nothing).run(slf.py())
-        }
-
         fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
             Self::connect(&slf, None)?;
             Ok(slf)
@@ -232,11 +233,6 @@ noun! {
         #[getter]
         fn aio(slf: Py<Self>) -> Py<Self> {
             slf
-        }
-
-        /// Starts to close the client at once; await it to wait until it is closed. See ``Client.close``.
-        fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-            Self::inner(slf).closing(slf.py(), nothing).begun(slf.py(), "AsyncClient.close")
         }
 
         fn __aenter__(slf: Py<Self>, py: Python<'_>) -> Coroutine {

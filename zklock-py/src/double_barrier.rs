@@ -291,8 +291,4 @@ noun! {
             Self::make(py, "leave", self.inner.leave(py, timeout, nothing)?)
         }
     }
-
-    blocking {}
-
-    asyncio {}
 }

@@ -8,7 +8,7 @@ use crate::guest::number;
 use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value::versions;
 use crate::held::Held;
-use crate::noun::{Class, noun};
+use crate::noun::{Class, Face, noun};
 use crate::verb::{Verb, or_raise};
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
@@ -31,9 +31,14 @@ pub(crate) struct BaseGuarded {
 }
 
 impl BaseGuarded {
-    pub(crate) fn new(py: Python<'_>, inner: Arc<Held>) -> PyResult<Self> {
+    /// Makes the object of a face.
+    pub(crate) fn object(py: Python<'_>, face: Face, inner: Arc<Held>) -> PyResult<Py<PyAny>> {
         let anchor = inner.anchored().anchor(py)?;
-        Ok(Self { anchor, inner, writes: Mutex::default(), is_committed: AtomicBool::new(false) })
+        let base = Self { anchor, inner, writes: Mutex::default(), is_committed: AtomicBool::new(false) };
+        match face {
+            Face::Threads => Py::new(py, Guarded::from_base(base)).map(Py::into_any),
+            Face::Asyncio => Py::new(py, AsyncGuarded::from_base(base)).map(Py::into_any),
+        }
     }
 }
 
@@ -135,10 +140,6 @@ noun! {
             Self::make(slf.py(), "commit", commit.of_anchored(held.anchored()))
         }
     }
-
-    blocking {}
-
-    asyncio {}
 }
 
 fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {

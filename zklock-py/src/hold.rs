@@ -5,7 +5,7 @@ use crate::calls::anchor::CallbackAnchor;
 use crate::calls::callback::Callback;
 use crate::calls::coroutine::{Coroutine, warn};
 use crate::calls::owner;
-use crate::guarded::{AsyncGuarded, BaseGuarded, Guarded};
+use crate::guarded::BaseGuarded;
 use crate::guest::dispatch::CALLBACKS;
 use crate::guest::error::{raised, unpicklable};
 use crate::guest::exit::is_over;
@@ -15,7 +15,7 @@ use crate::guest::sync::{Found, intern};
 use crate::guest::value::{self, boolean};
 use crate::held::Held;
 use crate::loss::Loss;
-use crate::noun::{Class, noun};
+use crate::noun::{Class, Face, noun};
 use crate::scope::Alarm;
 use crate::verb::{Verb, nothing, or_raise};
 use crate::wanted::Wanted;
@@ -37,11 +37,21 @@ pub(crate) struct BaseHold {
 }
 
 impl BaseHold {
-    pub(crate) fn new(py: Python<'_>, inner: Arc<Held>, is_value: bool) -> PyResult<Self> {
+    /// Makes the object of a face, which may be the only one that keeps the hold.
+    pub(crate) fn object(
+        py: Python<'_>,
+        face: Face,
+        inner: Arc<Held>,
+        is_value: bool,
+    ) -> PyResult<Py<PyAny>> {
         if is_value {
             inner.become_value();
         }
-        Ok(Self { anchor: inner.anchored().anchor(py)?, inner, is_value })
+        let base = Self { anchor: inner.anchored().anchor(py)?, inner, is_value };
+        match face {
+            Face::Threads => Py::new(py, Hold::from_base(base)).map(Py::into_any),
+            Face::Asyncio => Py::new(py, AsyncHold::from_base(base)).map(Py::into_any),
+        }
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
@@ -70,23 +80,12 @@ impl Held {
         Verb::new(ask(&self.hold), convert).of_anchored(self.anchored())
     }
 
-    /// Releases the hold.
-    fn end<F>(&self, owner: Owner, convert: F) -> Verb<Call<()>, F> {
-        Verb::new(self.hold.release_as(owner), convert).begins_first().of_anchored(self.anchored())
-    }
-
-    /// Releases, and raises if that fails.
-    pub(crate) fn release(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let released = self.end(owner::of_caller(py)?, released).run(py);
+    /// Releases, or starts to, and raises if that fails.
+    pub(crate) fn release<C: Class>(&self, py: Python<'_>, owner: Owner) -> PyResult<Py<PyAny>> {
+        let release = Verb::new(self.hold.release_as(owner), released).begins_first();
+        let released = C::make(py, "release", release.of_anchored(self.anchored()));
         self.forget_callbacks(py);
         released
-    }
-
-    /// Starts the release.
-    pub(crate) fn begin_release(&self, py: Python<'_>, owner: Owner) -> PyResult<Coroutine> {
-        let releasing = self.end(owner, released).begun(py, "AsyncLock.release");
-        self.forget_callbacks(py);
-        releasing
     }
 
     /// Releases at the end of a `with` block. The exception is that of the block, or `None`.
@@ -423,9 +422,7 @@ noun! {
         fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
             Self::make(slf.py(), "read", Self::inner(slf).ask(|hold| hold.read(path), or_raise(value::node)))
         }
-    }
 
-    blocking {
         /// Starts a list of writes to ZooKeeper that are only done if the lock is still held when the servers commit them.
         ///
         /// >>> with zk.mutex("/locks/doc") as hold:
@@ -438,11 +435,12 @@ noun! {
         ///
         /// Nothing is sent, and nothing can raise, before ``Guarded.commit``. If the list is dropped without a commit, there is
         /// a ``RuntimeWarning``.
-        fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<Guarded>> {
-            Py::new(slf.py(), Guarded::from_base(BaseGuarded::new(slf.py(), Self::inner(slf).clone())?))
+        fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+            BaseGuarded::object(slf.py(), Self::FACE, Self::inner(slf).clone())
         }
 
-        /// Releases the lock, and waits until the servers have confirmed it.
+        /// Releases the lock, and waits until the servers have confirmed it. In asyncio, the release starts at once; await it to
+        /// wait for that.
         ///
         /// Raises ``Deadlock`` if an asyncio event loop runs in this thread and there is something to wait for, in which case
         /// the release goes on in the background; ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already
@@ -454,21 +452,7 @@ noun! {
         /// not allow deleting its node, in which case the client's session was ended to remove the node, and its other holds
         /// are lost too.
         fn release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-            Self::inner(slf).release(slf.py())
-        }
-    }
-
-    asyncio {
-        /// Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``.
-        fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
-            Py::new(slf.py(), AsyncGuarded::from_base(BaseGuarded::new(slf.py(), Self::inner(slf).clone())?))
-        }
-
-        /// Releases the lock. The release starts at once; await it to wait until the servers have confirmed it. See
-        /// ``Hold.release`` for what it raises.
-        fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-            let py = slf.py();
-            Self::inner(slf).begin_release(py, owner::of_task_or_unique(py)?)
+            Self::inner(slf).release::<Self>(slf.py(), Self::FACE.owner(slf.py())?)
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::guest::error::{not_held, raised};
 use crate::guest::number::{self, Timeout};
 use crate::guest::value;
 use crate::held::Held;
-use crate::hold::{AsyncHold, BaseHold, Hold};
+use crate::hold::BaseHold;
 use crate::inside::Inside;
-use crate::noun::{Class, Inner, noun};
+use crate::noun::{Class, Face, Inner, noun};
 use crate::scope::Scope;
 use crate::verb::{Convert, Verb, or_raise};
 use pyo3::IntoPyObjectExt;
@@ -134,9 +134,8 @@ impl JobInner {
         // As with a lock: if a handler that is due raises, the hold is released.
         py.check_signals()?;
         self.keep(py, (owner, block, None), begun, |held, record| {
-            let hold =
-                held.map(|held| Py::new(py, Hold::from_base(BaseHold::new(py, held, false)?))).transpose()?;
-            value::run(py, (hold.map(Py::into_any), record))
+            let hold = held.map(|held| BaseHold::object(py, Face::Threads, held, false)).transpose()?;
+            value::run(py, (hold, record))
         })
     }
 
@@ -155,10 +154,9 @@ impl JobInner {
         Scope::entering(py, scope, |scope| {
             let deliver = move |py: Python<'_>, begun| {
                 inner.keep(py, (owner, block, scope), begun, |held, record| {
-                    let hold = held
-                        .map(|held| Py::new(py, AsyncHold::from_base(BaseHold::new(py, held, false)?)))
-                        .transpose()?;
-                    value::async_run(py, (hold.map(Py::into_any), record))
+                    let hold =
+                        held.map(|held| BaseHold::object(py, Face::Asyncio, held, false)).transpose()?;
+                    value::async_run(py, (hold, record))
                 })
             };
             Ok(self.begin(owner).and_then(deliver).coroutine("AsyncJob.__aenter__"))
@@ -226,8 +224,4 @@ noun! {
             Self::make(py, "last", last.of_client(&self.inner.client))
         }
     }
-
-    blocking {}
-
-    asyncio {}
 }

@@ -11,13 +11,13 @@ use crate::guest::log;
 use crate::guest::number::{self, Timeout};
 use crate::guest::value;
 use crate::held::Held;
-use crate::hold::{AsyncHold, BaseHold, Hold};
+use crate::hold::BaseHold;
 use crate::holds::Holds;
-use crate::noun::{Class, Inner, Noun, noun};
+use crate::noun::{Class, Face, Inner, noun};
 use crate::observer::{AsyncObserver, Observer, ObserverInner};
 use crate::patience::{Blocking, Given, Seconds, patience};
 use crate::scope::Scope;
-use crate::verb::{Verb, boolean, or_raise};
+use crate::verb::{Convert, Verb, boolean, or_raise};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -60,22 +60,14 @@ impl LockInner {
         }))
     }
 
-    /// Waits until the lock is held. An error of its own means that the time ran out.
-    fn wait(
-        self: &Arc<Self>,
-        py: Python<'_>,
-        timeout: Option<Duration>,
-    ) -> PyResult<Result<Arc<Held>, Error>> {
+    /// Waits until the lock is held.
+    fn wait(self: &Arc<Self>, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Granted> {
         let owner = owner::of_caller(py)?;
         // One deadline for everything. Connecting may take a part of it.
         let wait = Wait::from(timeout);
-        let granted = |py: Python<'_>, granted: Result<zklock::Hold, Error>| match granted {
-            Err(error) if error.kind() != ErrorKind::Timeout => Err(raised(py, &error)),
-            granted => Ok(granted),
-        };
         let granted = loop {
             let core = self.core.clone();
-            match self.acquire(move || core.acquire_as(owner, wait), granted).run(py)? {
+            match self.acquire(move || core.acquire_as(owner, wait), or_late).run(py)? {
                 // Returning to the interpreter took so long that the hold was lost meanwhile: queue again.
                 Ok(hold) if hold.valid_for().is_zero() => drop(hold),
                 granted => break granted,
@@ -87,33 +79,46 @@ impl LockInner {
         Ok(granted.map(|hold| self.granted(hold, owner)))
     }
 
-    /// The same, where it is no error that the time ran out: the reason is logged.
-    fn wait_or_none(
-        self: &Arc<Self>,
-        py: Python<'_>,
-        timeout: Option<Duration>,
-    ) -> PyResult<Option<Arc<Held>>> {
-        Ok(self.wait(py, timeout)?.map_err(|error| log::inform(py, &error.to_string())).ok())
-    }
-
-    /// Makes a coroutine that waits until the lock is held.
+    /// The same for a task.
     fn start(
         self: &Arc<Self>,
         py: Python<'_>,
-        what: &'static str,
         timeout: Option<Duration>,
-        answer: Answer,
-    ) -> PyResult<Coroutine> {
+    ) -> PyResult<Verb<impl Call<Answer = zklock::Hold> + use<>, impl Convert<zklock::Hold, Granted> + use<>>>
+    {
         // The task that makes the call is the owner, even if another task awaits it.
         let task = owner::of_task(py)?;
         if task.is_none() && self.is_reentrant {
             let message = "a reentrant lock belongs to the task that acquires it: call this within one";
             return Err(invalid(py, message.to_owned()));
         }
-        let owner = task.unwrap_or_else(Owner::unique);
-        let (inner, core) = (self.clone(), self.core.clone());
-        let deliver = move |py: Python<'_>, granted| inner.deliver(py, granted, owner, answer);
-        Ok(self.acquire(move || core.acquire_as(owner, timeout), deliver).coroutine(what))
+        let (owner, inner, core) = (task.unwrap_or_else(Owner::unique), self.clone(), self.core.clone());
+        let granted =
+            move |py: Python<'_>, granted| Ok(or_late(py, granted)?.map(|hold| inner.granted(hold, owner)));
+        Ok(self.acquire(move || core.acquire_as(owner, timeout), granted))
+    }
+
+    /// Acquires it by a method of this class, and converts the outcome.
+    fn by<C: Class>(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        method: &str,
+        timeout: Option<Duration>,
+        convert: impl FnOnce(Python<'_>, Granted) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<Py<PyAny>> {
+        match C::FACE {
+            Face::Threads => convert(py, self.wait(py, timeout)?),
+            Face::Asyncio => {
+                let name = format!("{}.{method}", C::NAME);
+                self.start(py, timeout)?.and_then(convert).coroutine(name).into_py_any(py)
+            }
+        }
+    }
+
+    /// Gives a hold as a value.
+    fn value(&self, py: Python<'_>, face: Face, held: Arc<Held>) -> PyResult<Py<PyAny>> {
+        self.holds.know(&held);
+        BaseHold::object(py, face, held, true)
     }
 
     fn acquire<C: Call<Answer = zklock::Hold>, F>(
@@ -128,49 +133,12 @@ impl LockInner {
         Held::new(hold, owner, self.is_reentrant, &self.client.callbacks.anchored)
     }
 
-    /// Converts the outcome of an acquire of a task.
-    fn deliver(
-        &self,
-        py: Python<'_>,
-        granted: Result<zklock::Hold, Error>,
-        owner: Owner,
-        answer: Answer,
-    ) -> PyResult<Py<PyAny>> {
-        let held = match (granted, &answer) {
-            (Ok(hold), _) => self.granted(hold, owner),
-            (Err(error), Answer::Bool | Answer::Try) if error.kind() == ErrorKind::Timeout => {
-                log::inform(py, &error.to_string());
-                let is_bool = matches!(answer, Answer::Bool);
-                return Ok(if is_bool { value::boolean(py, false) } else { py.None() });
-            }
-            (Err(error), _) => return Err(raised(py, &error)),
-        };
-        match answer {
-            Answer::Bool => {
-                self.holds.keep(&held, None, None);
-                Ok(value::boolean(py, true))
-            }
-            Answer::Value | Answer::Try => {
-                self.holds.know(&held);
-                Ok(Py::new(py, AsyncHold::from_base(BaseHold::new(py, held, true)?))?.into_any())
-            }
-            Answer::Block(block, mut scope) => {
-                let hold = Py::new(py, AsyncHold::from_base(BaseHold::new(py, held.clone(), false)?))?;
-                if let Some(scope) = &mut scope {
-                    scope.watch(py, &held)?;
-                }
-                self.holds.keep(&held, Some(block), scope);
-                Ok(hold.into_any())
-            }
-        }
-    }
-
     fn enter(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let block = Block::of_caller(py);
         let held = self.wait(py, self.timeout)?.map_err(|error| raised(py, &error))?;
-        let hold = Py::new(py, Hold::from_base(BaseHold::new(py, held.clone(), false)?))?;
+        let hold = BaseHold::object(py, Face::Threads, held.clone(), false)?;
         self.holds.keep(&held, Some(block), None);
-        Ok(hold.into_any())
+        Ok(hold)
     }
 
     fn exit(&self, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -188,9 +156,18 @@ impl LockInner {
 
     fn begin_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let scope = if self.cancels { Scope::of_caller(py, &self.path, self.is_reentrant)? } else { None };
-        Scope::entering(py, scope, |scope| {
-            let answer = Answer::Block(Block::of_caller(py), scope);
-            self.start(py, "AsyncLock.__aenter__", self.timeout, answer)
+        let (inner, block) = (self.clone(), Block::of_caller(py));
+        Scope::entering(py, scope, |mut scope| {
+            let deliver = move |py: Python<'_>, granted: Granted| {
+                let held = granted.map_err(|error| raised(py, &error))?;
+                let hold = BaseHold::object(py, Face::Asyncio, held.clone(), false)?;
+                if let Some(scope) = &mut scope {
+                    scope.watch(py, &held)?;
+                }
+                inner.holds.keep(&held, Some(block), scope);
+                Ok(hold)
+            };
+            Ok(self.start(py, self.timeout)?.and_then(deliver).coroutine("AsyncLock.__aenter__"))
         })
     }
 
@@ -240,15 +217,20 @@ impl Inner for LockInner {
     }
 }
 
-/// What the coroutine of an acquire returns.
-enum Answer {
-    /// `True`, or `False` if the time ran out.
-    Bool,
-    /// A hold as a value, or an exception.
-    Value,
-    /// A hold as a value, or `None` if the time ran out.
-    Try,
-    Block(Block, Option<Scope>),
+/// An error of its own means that the time ran out.
+type Granted = Result<Arc<Held>, Error>;
+
+/// Raises an error, unless it is that the time ran out.
+fn or_late<T>(py: Python<'_>, granted: Result<T, Error>) -> PyResult<Result<T, Error>> {
+    match granted {
+        Err(error) if error.kind() != ErrorKind::Timeout => Err(raised(py, &error)),
+        granted => Ok(granted),
+    }
+}
+
+/// Returns nothing if the time ran out: the reason is logged.
+fn or_logged(py: Python<'_>, granted: Granted) -> Option<Arc<Held>> {
+    granted.map_err(|error| log::inform(py, &error.to_string())).ok()
 }
 
 noun! {
@@ -401,9 +383,7 @@ noun! {
         fn request_release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
             Self::make(slf.py(), "request_release", Self::inner(slf).ask(|lock| lock.request_release(), or_raise(value::contenders)))
         }
-    }
 
-    blocking {
         /// Acquires the lock, and returns whether it did, as ``threading.Lock.acquire`` does.
         ///
         /// >>> lock = zk.mutex("/locks/doc")
@@ -439,10 +419,12 @@ noun! {
         /// * ``Closed`` if the client is closed.
         #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
         #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
-        fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
-            let (py, inner) = (slf.py(), Self::inner(slf));
-            let held = inner.wait_or_none(py, patience(inner.timeout, &blocking, &timeout)?)?;
-            Ok(held.map(|held| inner.holds.keep(&held, None, None)).is_some())
+        fn acquire(&self, py: Python<'_>, blocking: Blocking, timeout: Seconds) -> PyResult<Py<PyAny>> {
+            let (timeout, inner) = (patience(self.inner.timeout, &blocking, &timeout)?, self.inner.clone());
+            self.inner.by::<Self>(py, "acquire", timeout, move |py, granted| {
+                let held = or_logged(py, granted);
+                Ok(value::boolean(py, held.map(|held| inner.holds.keep(&held, None, None)).is_some()))
+            })
         }
 
         /// Acquires the lock and returns the hold, which you must release.
@@ -454,12 +436,11 @@ noun! {
         /// timeout that the lock was made with. Then it raises ``Timeout``, or ``Unreachable`` as ``acquire`` does. The message of
         /// ``Timeout`` names the holder, if the servers say who that is.
         #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-        fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Py<Hold>> {
-            let (py, inner) = (slf.py(), Self::inner(slf));
-            let timeout = timeout.patience(py, inner.timeout)?;
-            let held = inner.wait(py, timeout)?.map_err(|error| raised(py, &error))?;
-            inner.holds.know(&held);
-            Py::new(py, Hold::from_base(BaseHold::new(py, held, true)?))
+        fn hold(&self, py: Python<'_>, timeout: Given) -> PyResult<Py<PyAny>> {
+            let (timeout, inner) = (timeout.patience(py, self.inner.timeout)?, self.inner.clone());
+            self.inner.by::<Self>(py, "hold", timeout, move |py, granted| {
+                inner.value(py, Self::FACE, granted.map_err(|error| raised(py, &error))?)
+            })
         }
 
         /// Tries once to acquire the lock, as ``acquire(blocking=False)`` does. Returns the hold, which you must release, or
@@ -469,28 +450,28 @@ noun! {
         /// >>> print(zk.mutex("/locks/doc").try_acquire())
         /// None
         /// >>> hold.release()
-        fn try_acquire(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
-            let (py, inner) = (slf.py(), Self::inner(slf));
-            let Some(held) = inner.wait_or_none(py, Some(Duration::ZERO))? else { return Ok(None) };
-            inner.holds.know(&held);
-            Py::new(py, Hold::from_base(BaseHold::new(py, held, true)?)).map(Some)
+        fn try_acquire(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+            let inner = self.inner.clone();
+            self.inner.by::<Self>(py, "try_acquire", Some(Duration::ZERO), move |py, granted| {
+                or_logged(py, granted).map_or_else(|| Ok(py.None()), |held| inner.value(py, Self::FACE, held))
+            })
         }
 
-        /// Releases what this thread acquired last with ``acquire`` or a ``with`` block. If this thread has acquired nothing
-        /// and the lock is not reentrant, it releases what another thread acquired.
+        /// Releases what this thread or task acquired last with ``acquire`` or a block. If it has acquired nothing
+        /// and the lock is not reentrant, it releases what another acquired. In asyncio, the release
+        /// starts at once; await it to wait until the servers have confirmed it.
         ///
         /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release. See also ``Hold.release``.
-        fn release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-            let (py, inner) = (slf.py(), Self::inner(slf));
-            let held = inner.holds.release(py, owner::of_caller(py)?, inner.is_reentrant)?;
-            held.release(py)
+        fn release(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+            let owner = Self::FACE.owner(py)?;
+            self.inner.holds.release(py, owner, self.inner.is_reentrant)?.release::<Self>(py, owner)
         }
 
-        /// The hold that this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or ``None``.
+        /// The hold that this thread or task acquired last with ``acquire`` or a block and has not released yet, or ``None``.
         #[getter]
-        fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
-            let held = Self::inner(slf).holds.current(owner::of_caller(slf.py())?);
-            held.map(|held| Py::new(slf.py(), Hold::from_base(BaseHold::new(slf.py(), held, false)?))).transpose()
+        fn current(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+            let held = self.inner.holds.current(Self::FACE.owner(py)?);
+            held.map(|held| BaseHold::object(py, Self::FACE, held, false)).transpose()
         }
 
         /// Observes who holds the lock or, for an election, who leads, without taking part.
@@ -503,58 +484,13 @@ noun! {
         /// ...     leader.token == hold.token
         /// True
         ///
-        /// It returns an ``Observer``, an iterator that waits for each change and never ends. Many can observe one lock without
-        /// waking each other. If there are several holders, it reports the first. The first contender in the queue is reported
+        /// It returns an ``Observer``, an iterator (in asyncio for ``async for``) that waits for each change and never ends. Many can
+        /// observe one lock without waking each other. If there are several holders, it reports the first. The first contender in the queue is reported
         /// as the holder, even if it is a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a
         /// semaphore or a set of locks.
-        fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<Observer>> {
-            Observer::of(slf.py(), ObserverInner::new(slf.py(), &Self::inner(slf).client, &Self::inner(slf).core)?)
-        }
-    }
-
-    asyncio {
-        /// Acquires the lock, and returns whether it did. See ``Lock.acquire``.
-        #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
-        #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
-        fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
-            let inner = Self::inner(slf);
-            let timeout = patience(inner.timeout, &blocking, &timeout)?;
-            inner.start(slf.py(), "AsyncLock.acquire", timeout, Answer::Bool)
-        }
-
-        /// Acquires the lock and returns the hold, which you must release. See ``Lock.hold``.
-        #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-        fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
-            let (py, inner) = (slf.py(), Self::inner(slf));
-            inner.start(py, "AsyncLock.hold", timeout.patience(py, inner.timeout)?, Answer::Value)
-        }
-
-        /// Tries once to acquire the lock. Returns the hold, or ``None`` if others have the lock. See ``Lock.try_acquire``.
-        fn try_acquire(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-            Self::inner(slf).start(slf.py(), "AsyncLock.try_acquire", Some(Duration::ZERO), Answer::Try)
-        }
-
-        /// Releases what this task acquired last. If it has acquired nothing and the lock is not reentrant, releases what
-        /// another did. The release starts at once; await it to wait until the servers have confirmed it. See ``Lock.release``.
-        fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
-            let (py, inner) = (slf.py(), Self::inner(slf));
-            let owner = owner::of_task_or_unique(py)?;
-            let held = inner.holds.release(py, owner, inner.is_reentrant)?;
-            held.begin_release(py, owner)
-        }
-
-        /// The hold that this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``.
-        #[getter]
-        fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
-            let py = slf.py();
-            let held = Self::inner(slf).holds.current(owner::of_task_or_unique(py)?);
-            held.map(|held| Py::new(py, AsyncHold::from_base(BaseHold::new(py, held, false)?))).transpose()
-        }
-
-        /// Observes who holds the lock or, for an election, who leads, without taking part. Use it with ``async for``. See
-        /// ``Lock.observe``.
-        fn observe(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncObserver>> {
-            AsyncObserver::of(slf.py(), ObserverInner::new(slf.py(), &Self::inner(slf).client, &Self::inner(slf).core)?)
+        fn observe(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+            let observer = ObserverInner::new(py, &self.inner.client, &self.inner.core)?;
+            Self::FACE.object::<Observer, AsyncObserver>(py, observer)
         }
     }
 }

@@ -2,11 +2,13 @@
 
 use crate::calls::anchor::CallbackAnchor;
 use crate::calls::call::Call;
+use crate::calls::owner;
 use crate::guest::sync::intern;
 use crate::verb::{Convert, Verb};
 use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, PyClass};
 use std::sync::Arc;
+use zklock::Owner;
 
 /// Which of the two classes.
 #[derive(Clone, Copy)]
@@ -47,6 +49,14 @@ pub(crate) trait Noun: PyClass {
 }
 
 impl Face {
+    /// Returns the owner of what a call acquires.
+    pub(crate) fn owner(self, py: Python<'_>) -> PyResult<Owner> {
+        match self {
+            Self::Threads => owner::of_caller(py),
+            Self::Asyncio => owner::of_task_or_unique(py),
+        }
+    }
+
     /// Makes an object of that one of two classes.
     pub(crate) fn object<T: Noun, A: Noun<Inner = T::Inner>>(
         self,
@@ -97,13 +107,13 @@ macro_rules! noun {
         $(#[$about:meta])* struct $Blocking:ident;
         $(#[$about_aio:meta])* struct $Async:ident;
         both($Inner:ident $(in $Base:ident)? $(: $($has:ident),+)?) { $($both:tt)* }
-        blocking { $($blocking:tt)* }
-        asyncio { $($asyncio:tt)* }
+        $(blocking { $($blocking:tt)* })?
+        $(asyncio { $($asyncio:tt)* })?
     ) => {
         $crate::noun::noun!(@Threads [$($($has)+)?]
-            [$Blocking $Async $Inner $($Base)? [$(#[$about])*]] { $($both)* $($blocking)* });
+            [$Blocking $Async $Inner $($Base)? [$(#[$about])*]] { $($both)* $($($blocking)*)? });
         $crate::noun::noun!(@Asyncio [$($($has)+)?]
-            [$Async $Async $Inner $($Base)? [$(#[$about_aio])*]] { $($both)* $($asyncio)* });
+            [$Async $Async $Inner $($Base)? [$(#[$about_aio])*]] { $($both)* $($($asyncio)*)? });
     };
     (@$Face:ident [aio $($has:tt)*] [$Class:ident $Async:ident $($of:tt)*] { $($methods:tt)* }) => {
         $crate::noun::noun!(@$Face [$($has)*] [$Class $Async $($of)*] {
