@@ -331,7 +331,7 @@ noun! {
         /// For a set of locks, it lists the queues of its locks one after the other. A set that is first in one queue but still
         /// waits for another of its locks is listed first there, but does not hold the lock.
         fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-            Self::make(slf.py(), "contenders", Self::inner(slf).ask(|lock| lock.contenders(), or_raise(value::contenders)))
+            Self::make(slf.py(), "contenders", Self::inner(slf).ask(zklock::Lock::contenders, or_raise(value::contenders)))
         }
 
         /// Takes any contender out of the queue by deleting its node. ``False`` if the node no longer
@@ -364,7 +364,7 @@ noun! {
         /// the servers are of version 3.4, or another library holds the lock, a node that is created just between the request
         /// that reads the node and the one that deletes it is deleted too.
         fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-            Self::make(slf.py(), "break_lock", Self::inner(slf).ask(|lock| lock.break_lock(), or_raise(value::contenders)))
+            Self::make(slf.py(), "break_lock", Self::inner(slf).ask(zklock::Lock::break_lock, or_raise(value::contenders)))
         }
 
         /// Asks all holders to release the lock, and returns a list of them, each a ``Contender``.
@@ -381,7 +381,7 @@ noun! {
         /// for a holder of another library, the word replaces it. Raises ``Refused`` if the access list does not allow
         /// writing to a holder's node; all other holders are still asked.
         fn request_release(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-            Self::make(slf.py(), "request_release", Self::inner(slf).ask(|lock| lock.request_release(), or_raise(value::contenders)))
+            Self::make(slf.py(), "request_release", Self::inner(slf).ask(zklock::Lock::request_release, or_raise(value::contenders)))
         }
 
         /// Acquires the lock, and returns whether it did, as ``threading.Lock.acquire`` does.

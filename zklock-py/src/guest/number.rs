@@ -61,6 +61,7 @@ pub(crate) fn version(version: &Bound<'_, PyAny>) -> PyResult<i32> {
 }
 
 /// How long a period is, or how much later it begins: a number of seconds, a `timedelta`, or a text such as `1d`.
+#[derive(Clone, Copy)]
 pub(crate) struct Every(pub(crate) Duration);
 
 impl<'py> FromPyObject<'_, 'py> for Every {

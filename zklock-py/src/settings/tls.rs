@@ -79,13 +79,17 @@ impl Tls {
         if let Some(file) = &certificate {
             shown += &format!(", certificate {}", file.display());
         }
-        let system = Some(("system", Given::Text("yes"))).filter(|_| authorities.is_none());
-        let files = [("ca", &authorities), ("cert", &certificate), ("key", &key)];
-        let files = files.into_iter().filter_map(|(key, file)| Some((key, Given::File(file.as_deref()?))));
         let options = py.detach(|| {
-            let options = pass_phrase.map_or_else(none, |phrase| Ok(phrase.options))?;
-            let mut parts = system.into_iter().chain(files);
-            parts.try_fold(options, |options, (key, given)| options.take(key, &given))?.checked()
+            let mut options = pass_phrase.map_or_else(none, |phrase| Ok(phrase.options))?;
+            if authorities.is_none() {
+                options = options.set("tls", "yes")?;
+            }
+            for (name, file) in [("ca", authorities), ("cert", certificate), ("key", key)] {
+                if let Some(file) = file {
+                    options = options.take(name, &Given::File(&file))?;
+                }
+            }
+            options.checked()
         });
         Ok(Self { options: options.map_err(|error| raised(py, &error))?, shown })
     }
