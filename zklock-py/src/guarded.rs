@@ -128,7 +128,7 @@ noun! {
         /// Raises ``LockLost`` if the lock was no longer held, and ``Conflict`` if a node did not allow its write because it
         /// had another version, already existed, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which
         /// write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
-        /// the writes were done, and ``Hold.read`` shows which. Raises ``NotHeld`` if the hold was released, and
+        /// the writes are done, see ``Hold.read``. Raises ``NotHeld`` if the hold was released, and
         /// ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or on servers of version
         /// 3.4 for a hold of a single-node lock.
         fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {

@@ -412,9 +412,10 @@ noun! {
         /// ...     hold.read("/doc-state") is None
         /// True
         ///
-        /// The answer includes everything that the servers had committed when this was called, and the final outcome of this
-        /// hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works while the client is open, even
-        /// after the hold was lost or released.
+        /// The answer includes everything that the servers had committed when this was called. So after ``Uncertain``, read what
+        /// should have been written. If it is not there, write again, with the version that was read: at most one of the two
+        /// writes is done. (While the hold lasts, a server that was cut off may still do the first one.) Once the hold is
+        /// released or lost, the answer is final. It works while the client is open.
         ///
         /// Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
         /// ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
