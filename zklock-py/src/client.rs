@@ -204,7 +204,7 @@ noun! {
             let hosts = hosts
                 .map_or_else(hosts_from_env, |Hosts(hosts)| Ok(hosts))
                 .map_err(|error| raised(py, &error))?;
-            let options = options_of(py.get_type::<Self>().as_any(), &hosts, options)?;
+            let options = options_of(py, &hosts, options)?;
             log::prepare(py)?;
             let inner = ClientInner::new(options, hosts);
             let weak = Arc::downgrade(&inner);

@@ -12,6 +12,7 @@ import inspect
 import math
 import os
 import pathlib
+import sys
 import threading
 import typing
 
@@ -196,7 +197,9 @@ def test_bad_options_are_named_one_by_one(hosts: str) -> None:
     for wrong in ("3.4", 3.4, (3,), (3, 4, 14)):
         with pytest.raises((TypeError, ValueError)):
             untyped(hosts, server_version=wrong)
-    is_type_error(lambda: untyped(hosts, sessiontimeout=10), "sessiontimeout")
+    is_type_error(lambda: untyped(hosts, sessiontimeout=10), "did you mean session_timeout")
+    options = list(inspect.signature(make).parameters.values())[1:] if sys.version_info >= (3, 10) else []
+    assert hosts in repr(untyped(hosts, **{one.name: one.default for one in options}))
 
 
 @pytest.mark.parametrize("seconds", NEGATIVE)

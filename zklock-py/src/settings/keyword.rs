@@ -15,13 +15,17 @@ pub(crate) struct Keyword<'py> {
     pub(crate) value: Bound<'py, PyAny>,
 }
 
-/// Returns the options that were given to this callable, but for those that are left out with `None`.
+/// Returns the options that were given to this method, but for those that are left out with `None`.
 pub(crate) fn keywords<'py>(
-    callable: &Bound<'py, PyAny>,
+    method: &Bound<'py, PyAny>,
     given: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Vec<Keyword<'py>>> {
-    let Some(given) = given else { return Ok(Vec::new()) };
-    let signature: String = callable.getattr("__text_signature__")?.extract()?;
+    let signature = || method.getattr("__text_signature__")?.extract::<String>();
+    given.map_or_else(|| Ok(Vec::new()), |given| of_signature(&signature()?, given))
+}
+
+/// Returns the same for what has this signature.
+pub(crate) fn of_signature<'py>(signature: &str, given: &Bound<'py, PyDict>) -> PyResult<Vec<Keyword<'py>>> {
     let (_, options) = signature.trim_end_matches(')').split_once("*, ").unwrap_or_default();
     let defaults = options.split(", ").filter_map(|option| option.split_once('='));
     let mut keywords = Vec::with_capacity(given.len());

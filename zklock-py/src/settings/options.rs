@@ -2,7 +2,7 @@
 
 use crate::guest::error::{invalid, raised};
 use crate::settings::credentials::{access, logins};
-use crate::settings::keyword::keywords;
+use crate::settings::keyword::of_signature;
 use crate::settings::tls::Tls;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,14 +12,19 @@ use zklock::ClientOptions;
 /// default.
 const MILLISECONDS: f64 = 1000.0;
 
+/// The options of the class. Python 3.9 does not keep the signature of a class.
+const SIGNATURE: &str = "(*, session_timeout=10, connect_timeout=10, try_timeout=1, chroot=None, create_chroot=False, \
+                         identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True, \
+                         loss_timeout=None)";
+
 /// Makes the options of a client from the arguments of its class.
 pub(crate) fn options_of(
-    class: &Bound<'_, PyAny>,
+    py: Python<'_>,
     hosts: &str,
     given: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<ClientOptions> {
-    let py = class.py();
-    let (fail, given) = (|error| raised(py, &error), keywords(class, given)?);
+    let fail = |error| raised(py, &error);
+    let given = given.map_or_else(|| Ok(Vec::new()), |given| of_signature(SIGNATURE, given))?;
     let mut options = match given.iter().find(|option| option.name == "tls") {
         Some(tls) => tls.get::<Py<Tls>>()?.get().options.clone().hosts(hosts),
         None => ClientOptions::new(hosts),
