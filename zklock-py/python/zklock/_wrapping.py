@@ -33,8 +33,8 @@ _LATER: tuple[type, ...] = (types.CoroutineType, types.GeneratorType, types.Asyn
 
 
 def decorated(blocking: Lock | Job | None, aio: AsyncLock | AsyncJob, function: typing.Any) -> typing.Any:
-    """The function with a block of a lock or a job around each call: an ``async with`` block if it is a coroutine function. What a
-    job's block gives is false if nothing is left to do."""
+    """The function with a block of a lock or a job around each call: an ``async with`` block if it is a coroutine function. A
+    job's block gives something false if nothing is left to do."""
     _check(function, "a lock or a job as a decorator")
     if _is(inspect.iscoroutinefunction, function):
 
