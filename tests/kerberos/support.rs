@@ -14,5 +14,5 @@ pub(crate) const SESSION: Duration = Duration::from_secs(4);
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 pub(crate) fn options(hosts: &str) -> ClientOptions {
-    ClientOptions::new(hosts).unwrap()
+    ClientOptions::new(hosts)
 }

@@ -122,7 +122,7 @@ pub(crate) fn is_contender(path: &str) -> bool {
 }
 
 pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock::Error> {
-    let options = ClientOptions::new(&hosts(number))?
+    let options = ClientOptions::new(&hosts(number))
         .session_timeout(SESSION)
         .identity(&format!("client {number}"))
         .server_version(3, 8);

@@ -100,7 +100,7 @@ impl Configuration {
         }
         match option {
             Some(option) => check(option, value).map_err(|problem| problem.to_string())?,
-            None => ClientOptions::new(value).map(drop).map_err(|problem| format!("hosts: {problem}"))?,
+            None => ClientOptions::new(value).check().map_err(|problem| format!("hosts: {problem}"))?,
         }
         let mut value = value.to_owned();
         match (option.map(|option| option.value), file.parent()) {

@@ -115,7 +115,7 @@ pub(crate) fn check(option: &Named<ClientOptions>, text: &str) -> Result<(), zkl
     if option.value == Value::File {
         return Ok(());
     }
-    ClientOptions::new("localhost")?.set(option.name, text).map(drop)
+    ClientOptions::new("localhost").set(option.name, text).map(drop)
 }
 
 /// Returns the variable of an option: ZKLOCK_SESSION_TIMEOUT of session-timeout.
@@ -220,10 +220,8 @@ impl Connection {
                 format!("--loss-timeout {given}: choose {latest} at most, a fifth of the session timeout");
             return Err(Failure::usage(message));
         }
-        let given = self.given.0.iter();
-        let options =
-            given.fold(ClientOptions::new(hosts), |options, (name, value)| options?.set(name, value));
-        Ok(options?.checked()?)
+        let set = |options: ClientOptions, (name, value): &(String, String)| options.set(name, value);
+        Ok(self.given.0.iter().try_fold(ClientOptions::new(hosts), set)?.checked()?)
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {

@@ -145,7 +145,7 @@ async fn measure(
     let (granted, mut grants) = mpsc::unbounded_channel();
     let mut opening = JoinSet::new();
     for _ in 0..=waiters {
-        let options = ClientOptions::new(hosts)?.session_timeout(SESSION_TIMEOUT).connect_timeout(PATIENCE);
+        let options = ClientOptions::new(hosts).session_timeout(SESSION_TIMEOUT).connect_timeout(PATIENCE);
         opening.spawn(Client::connect(options));
     }
     let mut clients = Vec::new();

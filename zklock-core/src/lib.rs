@@ -5,7 +5,7 @@
 //! use zklock::{Client, ClientOptions};
 //!
 //! # async fn example() -> Result<(), zklock::Error> {
-//! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?).await?;
+//! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")).await?;
 //! let lock = client.mutex("/locks/report")?;
 //!
 //! let hold = lock.acquire_timeout(Duration::from_secs(5)).await?;
@@ -26,7 +26,7 @@
 //! use zklock::{Client, ClientOptions};
 //!
 //! # fn main() -> Result<(), zklock::Error> {
-//! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?).wait()?;
+//! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")).wait()?;
 //! let hold = client.mutex("/locks/report")?.acquire().wait()?;
 //! println!("held with token {}", hold.token());
 //! hold.release().wait()?;

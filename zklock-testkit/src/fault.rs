@@ -138,7 +138,7 @@ impl Fault {
     ///
     /// let server = Server::start()?;
     /// let injected = server.inject(Fault::bring_back(Kind::Delete).below("/locks/report"));
-    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?).wait()?;
+    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())).wait()?;
     /// let hold = zk.mutex("/locks/report")?.acquire().wait()?;
     /// hold.release().wait()?;
     /// assert_eq!(injected.strikes(), 1);

@@ -30,7 +30,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 ///
 /// ```
 /// let server = zklock_testkit::Server::start()?;
-/// // Any client, such as zklock::Client::connect(ClientOptions::new(&server.connect_string())?)
+/// // Any client, such as zklock::Client::connect(ClientOptions::new(&server.connect_string()))
 /// println!("connect to {}", server.connect_string());
 /// # Ok::<(), zklock_testkit::StartError>(())
 /// ```
@@ -285,7 +285,7 @@ impl Server {
     /// # use zklock::{Client, ClientOptions};
     /// # use zklock_testkit::Server;
     /// let server = Server::start()?;
-    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?).wait()?;
+    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())).wait()?;
     /// let hold = zk.mutex("/locks/report")?.acquire().wait()?;
     /// let node = hold.node().to_owned();
     /// assert!(!server.bring_back(&node), "it is there");

@@ -175,7 +175,7 @@ fn main() -> Outcome<()> {
     let session = Duration::from_millis(session.parse()?);
     let mut dice = Dice::new(seed.parse()?);
     let mut line = Line::open(register, name)?;
-    let client = Client::lazy(ClientOptions::new(hosts)?.session_timeout(session).identity(name));
+    let client = Client::lazy(ClientOptions::new(hosts).session_timeout(session).identity(name));
     let works = locks.iter().map(|word| Ok((word, work(&client, word)?))).collect::<Outcome<Vec<_>>>()?;
     for turn in 1.. {
         if line.is_over() {

@@ -151,7 +151,7 @@ fn main() -> Outcome<()> {
     };
     let mut line = Line::open(register, name)?;
     let session = Duration::from_millis(session.parse()?);
-    let client_options = ClientOptions::new(connect)?.session_timeout(session).identity(name);
+    let client_options = ClientOptions::new(connect).session_timeout(session).identity(name);
     let client = Client::connect(client_options).wait()?;
     let turns = turns(&client, kind, path, more)?;
     let mut goes_on = line.ask("hello", "")?;

@@ -123,7 +123,7 @@ async fn no_password_for_sasl_is_said_by_anything() {
         fails(&soon(Client::connect(wrong)).await.unwrap_err());
     }
     // A server that lets her in without a login, and panic messages that could show all of this.
-    fails(&soon(Client::connect(ann.clone().hosts(&shared().connect_string()).unwrap())).await.unwrap_err());
+    fails(&soon(Client::connect(ann.clone().hosts(&shared().connect_string()))).await.unwrap_err());
     let panics =
         std::panic::catch_unwind(AssertUnwindSafe(|| panic!("{ann:?} {client:?} {lock:?}"))).unwrap_err();
     all.say(panics.downcast_ref::<String>().unwrap());

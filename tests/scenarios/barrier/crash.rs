@@ -17,7 +17,7 @@ fn patient() -> Server {
 /// A client of this server behind a proxy.
 async fn behind_a_proxy(server: &Server) -> (Client, Proxy) {
     let proxy = Proxy::start(server.address());
-    let options = ClientOptions::new(&proxy.connect_string()).unwrap().session_timeout(LONG);
+    let options = ClientOptions::new(&proxy.connect_string()).session_timeout(LONG);
     (soon(Client::connect(options)).await.unwrap(), proxy)
 }
 

@@ -12,7 +12,7 @@ const ELECTION: Duration = Duration::from_secs(60);
 const PATH: &str = "/locks/report";
 
 async fn client_of(hosts: &str) -> Client {
-    let options = ClientOptions::new(hosts).unwrap().session_timeout(Duration::from_secs(20));
+    let options = ClientOptions::new(hosts).session_timeout(Duration::from_secs(20));
     soon(Client::connect(options)).await.unwrap()
 }
 

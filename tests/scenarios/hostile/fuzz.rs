@@ -119,7 +119,7 @@ fn hosts_and_paths() {
     again_and_again("hosts", 20_000, |seed| {
         let dice = &mut Dice::new(seed);
         let text = mutated(dice, "zk1:2181,[::1]:2182,10.0.0.1/apps/billing", &ALPHABET);
-        match ClientOptions::new(&text) {
+        match ClientOptions::new(&text).checked() {
             Ok(options) => drop(format!("{options:?}")),
             Err(error) => assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text:?}"),
         }
@@ -170,7 +170,7 @@ fn pem_and_passwords() {
 fn messages() {
     const ALPHABET: [&str; 10] =
         [" ", "%", "%0", "\n", "\u{0}", "é", "-file ", " hosts ", " key ", "digest "];
-    let options = ClientOptions::new("zk1:2181/apps").unwrap();
+    let options = ClientOptions::new("zk1:2181/apps");
     let options = options.credentials(Credentials::digest("user", "correct horse").unwrap());
     again_and_again("messages", 20_000, |seed| {
         let dice = &mut Dice::new(seed);

@@ -121,7 +121,7 @@ async fn an_evicted_node_costs_its_session_a_few_requests_and_a_deleted_director
 async fn permits_that_do_not_fit_into_one_request_are_refused_and_the_most_that_fit_are_granted() {
     let chroot = format!("/{}", "c".repeat(1000));
     operator().create_all(&chroot, "");
-    let options = ClientOptions::new(&shared().connect_string()).unwrap().session_timeout(SESSION);
+    let options = ClientOptions::new(&shared().connect_string()).session_timeout(SESSION);
     let options = options.chroot(&chroot).identity(&"i".repeat(1024));
     let client = soon(Client::connect(options)).await.unwrap();
     let semaphore = |length: usize| {

@@ -25,7 +25,7 @@ pub(crate) async fn client(server: &Server) -> Client {
 }
 
 pub(crate) async fn client_with(server: &Server, session: Duration) -> Client {
-    let options = ClientOptions::new(&server.connect_string()).unwrap().session_timeout(session);
+    let options = ClientOptions::new(&server.connect_string()).session_timeout(session);
     soon(Client::connect(options)).await.unwrap()
 }
 

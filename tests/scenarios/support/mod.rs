@@ -38,7 +38,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
 /// Options for these hosts. In a secured ensemble (see [`secured`]) the client logs in, and only it may use its nodes.
 pub(crate) fn options(hosts: &str) -> ClientOptions {
-    let options = ClientOptions::new(hosts).unwrap().session_timeout(SESSION);
+    let options = ClientOptions::new(hosts).session_timeout(SESSION);
     if !secured::is_wanted() {
         return options;
     }

@@ -15,7 +15,7 @@ const BEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 12);
 
 /// A client of a server in memory, which asks for no login even where the others are secured.
 async fn client_of(hosts: &str) -> Client {
-    Client::connect(ClientOptions::new(hosts).unwrap().session_timeout(SESSION)).await.unwrap()
+    Client::connect(ClientOptions::new(hosts).session_timeout(SESSION)).await.unwrap()
 }
 
 struct Crowd {

@@ -58,7 +58,7 @@ impl Quickstart {
         let hosts = server.connect_string();
         print(&format!("A ZooKeeper server in memory, for this run alone: {hosts}\n"))?;
         let words = ["--config", "/dev/null", "quickstart", "--connect", &hosts].map(OsString::from);
-        perform(ClientOptions::new(&hosts)?, &words, true)
+        perform(ClientOptions::new(&hosts), &words, true)
     }
 
     /// Does the work of the worker with this name. This is all that a program has to do for a lock and a fenced resource.

@@ -35,7 +35,7 @@ struct Subject {
 impl Subject {
     fn new(hosts: &str, seconds: u64) -> Self {
         let timeout = Duration::from_secs(seconds);
-        let options = ClientOptions::new(hosts).unwrap().session_timeout(timeout);
+        let options = ClientOptions::new(hosts).session_timeout(timeout);
         let client = Client::connect(options).wait().unwrap();
         Self {
             timeout,

@@ -37,7 +37,7 @@ use std::time::Duration;
 /// use zklock::{Client, ClientOptions};
 ///
 /// # async fn example() -> Result<(), zklock::Error> {
-/// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?).await?;
+/// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")).await?;
 /// let hold = client.mutex("/locks/report")?.acquire().await?;
 /// hold.release().await?;
 /// client.close().await?;
@@ -73,7 +73,7 @@ impl Client {
     /// use zklock::{Client, ClientOptions, ErrorKind};
     ///
     /// # fn example() -> Result<(), zklock::Error> {
-    /// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?.connect_timeout(Duration::from_secs(3));
+    /// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181").connect_timeout(Duration::from_secs(3));
     /// match Client::connect(options).wait() {
     ///     Ok(client) => println!("session {:#x}", client.session_id().unwrap_or_default()),
     ///     Err(error) if error.kind() == ErrorKind::Unreachable => println!("later, perhaps: {error}"),
@@ -100,7 +100,7 @@ impl Client {
     /// use zklock::{Client, ClientOptions};
     ///
     /// # fn main() -> Result<(), zklock::Error> {
-    /// let client = Client::lazy(ClientOptions::new("zk1:2181,zk2:2181")?);
+    /// let client = Client::lazy(ClientOptions::new("zk1:2181,zk2:2181"));
     /// let lock = client.mutex("/locks/report")?;
     /// // ... fork ...
     /// let hold = lock.acquire().wait()?;
@@ -133,7 +133,7 @@ impl Client {
     /// use zklock::{Client, ClientOptions};
     ///
     /// # fn main() -> Result<(), zklock::Error> {
-    /// let client = Client::lazy(ClientOptions::new("zk1:2181,zk2:2181")?);
+    /// let client = Client::lazy(ClientOptions::new("zk1:2181,zk2:2181"));
     /// client.connect_within(Duration::from_secs(2)).wait()?;
     /// # Ok(())
     /// # }

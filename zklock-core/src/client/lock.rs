@@ -40,7 +40,7 @@ use std::time::Duration;
 /// use zklock::{Client, ClientOptions};
 ///
 /// # async fn example() -> Result<(), zklock::Error> {
-/// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?).await?;
+/// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")).await?;
 /// let lock = client.mutex("/locks/report")?;
 ///
 /// let hold = lock.acquire_timeout(Duration::from_secs(5)).await?;
@@ -494,7 +494,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_shares_the_turn_that_its_owner_was_granted_after_there_was_nothing_at_once() {
         let server = Server::start().unwrap();
-        let options = ClientOptions::new(&server.connect_string()).unwrap();
+        let options = ClientOptions::new(&server.connect_string());
         let client = CoreClient::unopened(options, Io::of(Handle::current()).unwrap()).unwrap();
         client.handle.pool.opened(Wait::Forever).await.unwrap();
         let spec = LockSpec::mutex("/lock").unwrap().reentrant(true);

@@ -914,7 +914,7 @@ mod tests {
         let set = LockSpec::all(paths).unwrap();
         let client = |entries: u8| {
             let list: Vec<_> = (0..entries).map(|number| format!("ip:10.0.0.{number}:r")).collect();
-            ClientOptions::new("zk").unwrap().access(list.join(",").parse().unwrap())
+            ClientOptions::new("zk").access(list.join(",").parse().unwrap())
         };
         assert!(set.claims_of(&client(1), "db7").is_ok());
         let error = set.claims_of(&client(120), "db7").unwrap_err();
@@ -1030,7 +1030,7 @@ mod tests {
     fn a_set_within_a_set_is_named_with_all_its_queues() {
         let mutex = |path| LockSpec::mutex(path).unwrap();
         let inner = LockSpec::all([mutex("/a"), mutex("/b")]).unwrap();
-        let client = ClientOptions::new("nowhere:1").unwrap();
+        let client = ClientOptions::new("nowhere:1");
         let claims = LockSpec::all([inner, mutex("/c")]).unwrap().claims_of(&client, "db7").unwrap();
         let (identity, queues) = node_data::read(&claims[0].data);
         assert_eq!((&*identity, queues.len()), ("db7", 3));

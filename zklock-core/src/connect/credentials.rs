@@ -34,7 +34,7 @@ const KERBEROS: &str = "kerberos";
 /// ```
 /// use zklock::{Access, ClientOptions, Credentials};
 ///
-/// let options = ClientOptions::new("zk1:2181")?
+/// let options = ClientOptions::new("zk1:2181")
 ///     .credentials(Credentials::digest("billing", "secret")?)
 ///     .access(Access::CreatorAll);
 /// assert!(!format!("{options:?}").contains("secret"));
@@ -109,7 +109,7 @@ impl Credentials {
     ///
     /// ```no_run
     /// # use zklock::{ClientOptions, Credentials};
-    /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::from_env("ZKLOCK_AUTH")?);
+    /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::from_env("ZKLOCK_AUTH")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_env(variable: &str) -> Result<Self, Error> {
@@ -131,7 +131,7 @@ impl Credentials {
     ///
     /// ```no_run
     /// # use zklock::{ClientOptions, Credentials};
-    /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::from_file("/run/secrets/zookeeper")?);
+    /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::from_file("/run/secrets/zookeeper")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
@@ -162,7 +162,7 @@ impl Credentials {
     /// ```
     /// use zklock::{Access, ClientOptions, Credentials};
     ///
-    /// let options = ClientOptions::new("zk1:2181")?
+    /// let options = ClientOptions::new("zk1:2181")
     ///     .credentials(Credentials::sasl("billing", "secret")?)
     ///     .access(Access::CreatorAll);
     /// assert!(format!("{options:?}").contains(r#"SASL for "billing", password hidden"#));
@@ -182,7 +182,7 @@ impl Credentials {
     ///
     /// ```no_run
     /// # use zklock::{ClientOptions, Credentials};
-    /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::sasl_from_env("ZKLOCK_SASL")?);
+    /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::sasl_from_env("ZKLOCK_SASL")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn sasl_from_env(variable: &str) -> Result<Self, Error> {
@@ -201,7 +201,7 @@ impl Credentials {
     ///
     /// ```no_run
     /// # use zklock::{ClientOptions, Credentials};
-    /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::sasl_from_file("/run/secrets/sasl")?);
+    /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::sasl_from_file("/run/secrets/sasl")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn sasl_from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
@@ -229,13 +229,12 @@ impl Credentials {
     /// ```
     /// use zklock::{Access, ClientOptions, Credentials, ErrorKind};
     ///
-    /// let options = ClientOptions::new("zk1.example.com:2181")?.access(Access::CreatorAll);
+    /// let options = ClientOptions::new("zk1.example.com:2181").access(Access::CreatorAll);
     /// match Credentials::kerberos("zookeeper", None) {
     ///     Ok(kerberos) => assert!(options.credentials(kerberos).check().is_ok()),
     ///     // Without the feature.
     ///     Err(error) => assert_eq!(error.kind(), ErrorKind::Refused),
     /// }
-    /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn kerberos(service: &str, host: Option<&str>) -> Result<Self, Error> {
         #[cfg(feature = "kerberos")]

@@ -31,18 +31,20 @@ const SERVER_VERSION: &str = "server-version";
 /// use std::time::Duration;
 /// use zklock::ClientOptions;
 ///
-/// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?
+/// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")
 ///     .session_timeout(Duration::from_secs(20))
 ///     .connect_timeout(Duration::from_secs(3))
 ///     .chroot("/apps/billing")
 ///     .identity("billing/worker-7");
-/// # Ok::<(), zklock::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    pub(crate) hosts: Hosts,
-    /// Set separately from the hosts.
+    /// As they were given, or why there are none.
+    pub(crate) given_hosts: Result<String, Error>,
+    /// In place of that of the hosts.
     chroot: Option<String>,
+    /// What both of them say, once they are [checked](Self::checked).
+    pub(crate) hosts: Hosts,
     pub(crate) session_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) try_timeout: Duration,
@@ -138,29 +140,29 @@ impl ClientOptions {
     /// use zklock::ClientOptions;
     ///
     /// let twice_as_long = ClientOptions::DEFAULT_SESSION_TIMEOUT * 2;
-    /// let options = ClientOptions::new("zk1:2181")?.session_timeout(twice_as_long);
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181").session_timeout(twice_as_long);
     /// ```
     pub const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 
     /// Makes the default options, for the ensemble at `hosts`: `host:port,host:port`, optionally followed by a `/chroot`.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if `hosts` cannot be parsed.
     ///
     /// # Examples
     ///
     /// ```
     /// use zklock::ClientOptions;
     ///
-    /// assert!(ClientOptions::new("zk1:2181,zk2:2181,[2001:db8::7]:2181/apps/billing").is_ok());
-    /// assert!(ClientOptions::new("http://zk1:2181").is_err());
+    /// assert!(ClientOptions::new("zk1:2181,zk2:2181,[2001:db8::7]:2181/apps/billing").check().is_ok());
+    /// assert!(ClientOptions::new("http://zk1:2181").check().is_err());
     /// ```
-    pub fn new(hosts: &str) -> Result<Self, Error> {
-        Ok(Self {
-            hosts: Hosts::parse(hosts)?,
+    pub fn new(hosts: &str) -> Self {
+        Self::at(Ok(hosts.to_owned()))
+    }
+
+    fn at(given_hosts: Result<String, Error>) -> Self {
+        Self {
+            given_hosts,
             chroot: None,
+            hosts: Hosts::default(),
             session_timeout: Self::DEFAULT_SESSION_TIMEOUT,
             connect_timeout: Duration::from_secs(10),
             try_timeout: Duration::from_secs(1),
@@ -175,25 +177,20 @@ impl ClientOptions {
             tls: None,
             #[cfg(feature = "tls")]
             parts: Parts::default(),
-        })
+        }
     }
 
     /// Makes the default options, for the ensemble that the environment variable `ZKLOCK_HOSTS` names, as for the command
-    /// `zklock`.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if the variable is not set, is empty, or cannot be parsed.
+    /// `zklock`. It is read now. [`check`](Self::check) and [`connect`](crate::Client::connect) fail if it is not set.
     ///
     /// # Examples
     ///
-    /// ```no_run
-    /// # use zklock::ClientOptions;
-    /// let options = ClientOptions::from_env()?.chroot("/apps/billing");
-    /// # Ok::<(), zklock::Error>(())
     /// ```
-    pub fn from_env() -> Result<Self, Error> {
-        Self::new(&hosts_from_env()?)
+    /// # use zklock::ClientOptions;
+    /// let options = ClientOptions::from_env().chroot("/apps/billing");
+    /// ```
+    pub fn from_env() -> Self {
+        Self::at(hosts_from_env())
     }
 
     /// All options that have names, for [`set`](Self::set).
@@ -214,7 +211,7 @@ impl ClientOptions {
     /// ```
     /// use zklock::ClientOptions;
     ///
-    /// let options = ClientOptions::new("zk1:2181")?.set("session-timeout", "20s")?.set("create-chroot", "yes")?;
+    /// let options = ClientOptions::new("zk1:2181").set("session-timeout", "20s")?.set("create-chroot", "yes")?;
     /// let error = options.set("sessiontimeout", "20s").unwrap_err();
     /// assert!(error.to_string().ends_with("did you mean session-timeout?"));
     /// # Ok::<(), zklock::Error>(())
@@ -227,26 +224,20 @@ impl ClientOptions {
 
     /// Replaces the hosts and keeps the rest. A [chroot](Self::chroot) that was set stays.
     ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`] if `hosts` cannot be parsed.
-    ///
     /// # Examples
     ///
     /// ```
     /// use zklock::ClientOptions;
     ///
     /// // What all environments share, and the hosts of one of them.
-    /// let common = ClientOptions::new("localhost:2181")?.chroot("/apps/billing");
+    /// let common = ClientOptions::new("localhost:2181").chroot("/apps/billing");
     /// let production = common.hosts("zk1:2181,zk2:2181,zk3:2181")?;
     /// # Ok::<(), zklock::Error>(())
     /// ```
-    pub fn hosts(mut self, hosts: &str) -> Result<Self, Error> {
-        self.hosts = Hosts::parse(hosts)?;
-        if let Some(chroot) = self.chroot.take() {
-            self = self.chroot(&chroot);
-        }
-        Ok(self)
+    #[must_use]
+    pub fn hosts(mut self, hosts: &str) -> Self {
+        self.given_hosts = Ok(hosts.to_owned());
+        self
     }
 
     /// Sets the session timeout to ask for. The servers may grant another. Default: 10 s.
@@ -261,8 +252,7 @@ impl ClientOptions {
     /// use zklock::ClientOptions;
     ///
     /// // The locks of a process that crashes are free after 4 s. An outage of 4 s loses them, too.
-    /// let options = ClientOptions::new("zk1:2181")?.session_timeout(Duration::from_secs(4));
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181").session_timeout(Duration::from_secs(4));
     /// ```
     #[must_use]
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
@@ -280,8 +270,7 @@ impl ClientOptions {
     /// use zklock::ClientOptions;
     ///
     /// // A command that somebody waits for should fail soon.
-    /// let options = ClientOptions::new("zk1:2181,zk2:2181")?.connect_timeout(Duration::from_secs(2));
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181,zk2:2181").connect_timeout(Duration::from_secs(2));
     /// ```
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -301,8 +290,7 @@ impl ClientOptions {
     /// use std::time::Duration;
     /// use zklock::ClientOptions;
     ///
-    /// let options = ClientOptions::new("zk1:2181")?.try_timeout(Duration::from_millis(200));
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181").try_timeout(Duration::from_millis(200));
     /// ```
     #[must_use]
     pub fn try_timeout(mut self, timeout: Duration) -> Self {
@@ -319,12 +307,10 @@ impl ClientOptions {
     /// use zklock::ClientOptions;
     ///
     /// // The mutex "/locks/report" is at /apps/billing/locks/report.
-    /// let options = ClientOptions::new("zk1:2181,zk2:2181")?.chroot("/apps/billing");
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181,zk2:2181").chroot("/apps/billing");
     /// ```
     #[must_use]
     pub fn chroot(mut self, path: &str) -> Self {
-        path.trim_end_matches('/').clone_into(&mut self.hosts.chroot);
         self.chroot = Some(path.to_owned());
         self
     }
@@ -339,8 +325,7 @@ impl ClientOptions {
     ///
     /// // What a timeout and `zklock ls` say about who holds a lock.
     /// let name = format!("billing/worker-7 ({})", std::process::id());
-    /// let options = ClientOptions::new("zk1:2181")?.identity(&name);
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181").identity(&name);
     /// ```
     #[must_use]
     pub fn identity(mut self, identity: &str) -> Self {
@@ -357,8 +342,7 @@ impl ClientOptions {
     ///
     /// ```
     /// # use zklock::ClientOptions;
-    /// let options = ClientOptions::new("zk1:2181")?.server_version(3, 4);
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181").server_version(3, 4);
     /// ```
     #[must_use]
     pub fn server_version(mut self, major: u32, minor: u32) -> Self {
@@ -379,7 +363,7 @@ impl ClientOptions {
     ///
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let tls = Tls::new(&std::fs::read_to_string("ca.pem")?)?;
-    /// let options = ClientOptions::new("zk1:2281,zk2:2281,zk3:2281")?.tls(tls);
+    /// let options = ClientOptions::new("zk1:2281,zk2:2281,zk3:2281").tls(tls);
     /// # Ok(())
     /// # }
     /// ```
@@ -397,7 +381,7 @@ impl ClientOptions {
     ///
     /// ```
     /// # use zklock::{ClientOptions, Credentials};
-    /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::digest("billing", "secret")?);
+    /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::digest("billing", "secret")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
@@ -413,7 +397,7 @@ impl ClientOptions {
     /// ```
     /// use zklock::{Access, ClientOptions, Credentials, ErrorKind};
     ///
-    /// let options = ClientOptions::new("zk1:2181")?.access(Access::CreatorAll);
+    /// let options = ClientOptions::new("zk1:2181").access(Access::CreatorAll);
     /// assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidInput);
     /// assert!(options.credentials(Credentials::digest("billing", "secret")?).check().is_ok());
     /// # Ok::<(), zklock::Error>(())
@@ -432,8 +416,7 @@ impl ClientOptions {
     ///
     /// ```
     /// # use zklock::ClientOptions;
-    /// let options = ClientOptions::new("zk1:2181/apps/billing")?.create_chroot(true);
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181/apps/billing").create_chroot(true);
     /// ```
     #[must_use]
     pub fn create_chroot(mut self, creates: bool) -> Self {
@@ -458,8 +441,7 @@ impl ClientOptions {
     ///
     /// ```
     /// # use zklock::ClientOptions;
-    /// let options = ClientOptions::new("zk1:2181")?.heartbeat(false);
-    /// # Ok::<(), zklock::Error>(())
+    /// let options = ClientOptions::new("zk1:2181").heartbeat(false);
     /// ```
     #[must_use]
     pub fn heartbeat(mut self, beats: bool) -> Self {
@@ -490,12 +472,11 @@ impl ClientOptions {
     /// use zklock::ClientOptions;
     ///
     /// // Thousands of these clients lead something all day. Each writes every 5 s, not every 1.7 s.
-    /// let options = ClientOptions::new("zk1:2181")?
+    /// let options = ClientOptions::new("zk1:2181")
     ///     .session_timeout(Duration::from_secs(20))
     ///     .loss_timeout(Duration::from_secs(6));
     /// assert!(options.check().is_ok());
     /// assert!(options.loss_timeout(Duration::from_secs(60)).check().is_err());
-    /// # Ok::<(), zklock::Error>(())
     /// ```
     #[must_use]
     pub fn loss_timeout(mut self, time: Duration) -> Self {
@@ -510,6 +491,7 @@ impl ClientOptions {
     ///
     /// [`ErrorKind::InvalidInput`] if
     ///
+    /// * there are no hosts, or they cannot be parsed;
     /// * the access list gives rights to the creator, but there are neither [credentials](Self::credentials) nor a
     ///   client certificate;
     /// * several credentials are for SASL;
@@ -524,8 +506,7 @@ impl ClientOptions {
     ///
     /// ```
     /// # use zklock::ClientOptions;
-    /// assert!(ClientOptions::new("zk1:2181")?.check().is_ok());
-    /// # Ok::<(), zklock::Error>(())
+    /// assert!(ClientOptions::new("zk1:2181").check().is_ok());
     /// ```
     pub fn check(&self) -> Result<(), Error> {
         self.clone().checked().map(drop)
@@ -535,7 +516,11 @@ impl ClientOptions {
     #[doc(hidden)]
     pub fn checked(self) -> Result<Self, Error> {
         self.check_each()?;
-        let options = self;
+        let mut hosts = Hosts::parse(self.given_hosts.as_ref().map_err(Error::clone)?)?;
+        if let Some(chroot) = &self.chroot {
+            chroot.trim_end_matches('/').clone_into(&mut hosts.chroot);
+        }
+        let options = Self { hosts, ..self };
         #[cfg(feature = "tls")]
         let options = match options.parts.clone().tls()? {
             Some(tls) => Self { tls: Some(tls), parts: Parts::default(), ..options },
@@ -657,7 +642,7 @@ impl ClientOptions {
     pub fn passed_on(message: &Message) -> Result<Self, Error> {
         let hosts = message.need::<String>(HOSTS)?;
         let (servers, chroot) = hosts.split_at(hosts.find('/').unwrap_or(hosts.len()));
-        let mut options = Self::new(servers)?;
+        let mut options = Self::new(servers);
         if !chroot.is_empty() {
             options = options.chroot(chroot);
         }
@@ -716,7 +701,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_refused() {
-        let options = || ClientOptions::new("zk:2181").unwrap();
+        let options = || ClientOptions::new("zk:2181");
         let days = Duration::from_secs(86_400 * 25);
         for wrong in [
             options().session_timeout(Duration::from_millis(99)),
@@ -727,6 +712,7 @@ mod tests {
             options().server_version(3, 3),
             options().identity(&"x".repeat(1025)),
             options().connect_timeout(Duration::ZERO),
+            options().hosts("zk:2181,"),
         ] {
             assert_eq!(wrong.check().unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong:?}");
         }
@@ -735,7 +721,8 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         }
         assert!(options().loss_timeout(Duration::from_secs(1)).check().is_ok());
-        assert_eq!(options().chroot("/").hosts.chroot, "");
+        let connect_string = |options: ClientOptions| options.checked().unwrap().hosts.connect_string();
+        assert_eq!(connect_string(options().chroot("/")), "zk:2181");
         let sasl = || Credentials::sasl("user", "secret").unwrap();
         let twice = options().credentials(sasl()).credentials(sasl());
         assert_eq!(twice.check().unwrap_err().kind(), ErrorKind::InvalidInput);
@@ -744,14 +731,14 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(!error.to_string().contains("kYo25pPOT0"), "{error}");
         let chrooted = options().chroot("/a");
-        assert_eq!(chrooted.hosts.connect_string(), "zk:2181/a");
-        assert_eq!(chrooted.hosts("other/b").unwrap().hosts.connect_string(), "other:2181/a");
-        assert_eq!(options().hosts("other/b").unwrap().hosts.connect_string(), "other:2181/b");
+        assert_eq!(connect_string(chrooted.clone()), "zk:2181/a");
+        assert_eq!(connect_string(chrooted.hosts("other/b")), "other:2181/a");
+        assert_eq!(connect_string(options().hosts("other/b")), "other:2181/b");
     }
 
     #[test]
     fn every_name_sets_its_option_and_a_wrong_value_is_told_what_is_right() {
-        let options = || ClientOptions::new("zk:2181").unwrap();
+        let options = || ClientOptions::new("zk:2181");
         let set = |name: &str, value: &str| {
             let set = options().set(name, value);
             set.map(|options| format!("{options:?}")).map_err(|error| error.to_string())
@@ -783,7 +770,7 @@ mod tests {
     }
 
     fn passed_on(options: &ClientOptions) -> Message {
-        options.pass_on(Message::new("options"))
+        options.clone().checked().unwrap().pass_on(Message::new("options"))
     }
 
     fn again(options: &ClientOptions) -> ClientOptions {
@@ -794,28 +781,29 @@ mod tests {
     fn another_process_can_connect_with_the_same_options() {
         let file = std::env::temp_dir().join(format!("zklock-passed-on-{}", std::process::id()));
         fs::write(&file, "bob:secret\n").unwrap();
-        let options = ClientOptions::new("zk1:2182,[::1]:99/apps").unwrap().server_version(3, 4);
+        let options = ClientOptions::new("zk1:2182,[::1]:99/apps").server_version(3, 4);
         let options = options
             .credentials(Credentials::digest("ann", "with:colon").unwrap())
             .credentials(Credentials::from_file(&file).unwrap())
             .credentials(Credentials::sasl_from_file(&file).unwrap());
         let other = again(&options);
         assert_eq!(format!("{:?}", other.credentials), format!("{:?}", options.credentials));
-        assert_eq!(other.hosts, options.hosts);
+        assert_eq!(other.hosts.connect_string(), "zk1:2182,[::1]:99/apps");
         assert_eq!(other.server_version, options.server_version);
         // Only the message shows the passwords.
         assert_eq!(passed_on(&other), passed_on(&options));
         let chrooted = options.clone().chroot("/with,comma");
-        assert_eq!(again(&chrooted).hosts, chrooted.hosts);
+        assert_eq!(again(&chrooted).hosts.chroot, "/with,comma");
+        let message = passed_on(&options);
         fs::remove_file(&file).unwrap();
-        let error = ClientOptions::passed_on(&passed_on(&options)).unwrap_err();
+        let error = ClientOptions::passed_on(&message).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(file.to_str().unwrap()), "{error}");
     }
 
     #[test]
     fn what_is_of_another_version_is_refused() {
-        let good = passed_on(&ClientOptions::new("zk1").unwrap());
+        let good = passed_on(&ClientOptions::new("zk1"));
         for strange in
             [Message::new("options"), good.clone().and("color", "red"), good.bytes("auth", b"\xff:secret")]
         {

@@ -63,7 +63,7 @@ fn invalid(path: &str, problem: &str) -> Error {
 }
 
 /// The parts of a connect string `host:port,host:port/chroot`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hosts {
     pub(crate) servers: Vec<(String, u16)>,
     /// Empty if there is none.

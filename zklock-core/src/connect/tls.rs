@@ -49,7 +49,7 @@ const PASS_PHRASE: &str = "pass-phrase";
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let tls = Tls::from_file("ca.pem")?.identity_from_files("client.pem", "client.key")?;
-/// let client = Client::connect(ClientOptions::new("zk1:2281,zk2:2281,zk3:2281")?.tls(tls)).await?;
+/// let client = Client::connect(ClientOptions::new("zk1:2281,zk2:2281,zk3:2281").tls(tls)).await?;
 /// # Ok(())
 /// # }
 /// ```

@@ -106,7 +106,7 @@ impl Pool {
     /// Returns a pool whose sessions a test opens.
     #[cfg(test)]
     pub(crate) fn of(slot: Arc<Slot>) -> Self {
-        let options = ClientOptions::new("none:1").unwrap();
+        let options = ClientOptions::new("none:1").checked().unwrap();
         let io = slot.io.clone();
         Self { slot, identity: String::new(), ..Self::new(options, io, Arc::default()) }
     }

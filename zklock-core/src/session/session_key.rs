@@ -191,7 +191,7 @@ impl SessionKey {
     ///
     /// # async fn example(mut worker: std::process::Child, key: SessionKey) -> Result<(), Box<dyn std::error::Error>> {
     /// worker.wait()?;
-    /// key.end_session(&ClientOptions::new("zk1:2181,zk2:2181")?, Duration::from_secs(5)).await?;
+    /// key.end_session(&ClientOptions::new("zk1:2181,zk2:2181"), Duration::from_secs(5)).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -316,7 +316,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn options(server: &Server) -> ClientOptions {
-        ClientOptions::new(&server.connect_string()).unwrap().session_timeout(LONG)
+        ClientOptions::new(&server.connect_string()).session_timeout(LONG)
     }
 
     #[tokio::test]
@@ -356,7 +356,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_there_is_an_error_in_time() {
-        let options = ClientOptions::new("127.0.0.1:1").unwrap();
+        let options = ClientOptions::new("127.0.0.1:1");
         let key = SessionKey::new(7, LONG, vec![1; 16]);
         let error = key.end_session(&options, Duration::from_millis(300)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unreachable);

@@ -22,7 +22,7 @@ const STOPS: usize = 1_000;
 #[ignore = "a measurement"]
 fn from_kill_to_the_next_grant() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let options = ClientOptions::new(&servers().connect_string()).unwrap().session_timeout(LONG);
+    let options = ClientOptions::new(&servers().connect_string()).session_timeout(LONG);
     let client = runtime.block_on(Client::connect(options)).unwrap();
     let mut times: Vec<Duration> = (0..KILLS).map(|_| runtime.block_on(from_kill(&client))).collect();
     times.sort();

@@ -121,7 +121,7 @@ fn killed_program_with(left: &str, face: &str) {
         Holder { process, node }
     });
     let guardian = holder.guardian();
-    let next = next(&path, ClientOptions::new(&servers().connect_string()).unwrap());
+    let next = next(&path, ClientOptions::new(&servers().connect_string()));
     super::operator().wait_for_children(&path, 2, SOON);
     // As one of its children would have them.
     let copies = inherited(holder.pid());
@@ -216,7 +216,7 @@ fn a_guardian_that_is_killed_is_missed_and_may_be_replaced() {
     }));
     assert_ne!(holder.guardian(), first);
     let killed = holder.kill();
-    is_granted_at_once(next(&path, ClientOptions::new(&servers().connect_string()).unwrap()), killed);
+    is_granted_at_once(next(&path, ClientOptions::new(&servers().connect_string())), killed);
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_the_program_does() {
 fn closed_options(hosts: &str, folder: &Path) -> ClientOptions {
     let text = |file| fs::read_to_string(folder.join(file)).unwrap();
     let tls = Tls::new(&text("ca.pem")).unwrap().identity(&text("client.pem"), &text("client.key")).unwrap();
-    ClientOptions::new(hosts).unwrap().tls(tls).credentials(Credentials::sasl("ann", "secret").unwrap())
+    ClientOptions::new(hosts).tls(tls).credentials(Credentials::sasl("ann", "secret").unwrap())
 }
 
 /// The program: it holds a lock, under a guardian, and does as it is told.
@@ -248,7 +248,7 @@ fn a_guarded_program() {
     let (hosts, path) = (std::env::var(HOSTS).unwrap(), std::env::var(LOCK).unwrap());
     let options = match std::env::var_os(CERTIFICATES) {
         Some(folder) => closed_options(&hosts, Path::new(&folder)),
-        None => ClientOptions::new(&hosts).unwrap(),
+        None => ClientOptions::new(&hosts),
     };
     let options = options.session_timeout(LONG);
     if face == "tasks" {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use zklock_testkit::Server;
 
 async fn client(server: &Server) -> (Client, ClientOptions) {
-    let options = ClientOptions::new(&server.connect_string()).unwrap();
+    let options = ClientOptions::new(&server.connect_string()).checked().unwrap();
     let client = Client::connect(options.clone()).await.unwrap();
     (client, options)
 }

@@ -7,7 +7,7 @@ use crate::session::fake::FakeEnsemble;
 fn keeper(state: SlotState) -> SessionKeeper {
     SessionKeeper {
         slot: Arc::new(Slot::of(state)),
-        options: Arc::new(ClientOptions::new("none:1").unwrap()),
+        options: Arc::new(ClientOptions::new("none:1")),
         closing: Arc::new(watch::Sender::new(false)),
         running: Arc::new(watch::Sender::new(true)),
         counters: Arc::default(),
@@ -20,7 +20,7 @@ fn keeper(state: SlotState) -> SessionKeeper {
 fn holds_are_kept_as_the_options_say() {
     virtual_clock::run(async {
         let (timeout, loss_timeout) = (Duration::from_secs(10), Duration::from_secs(3));
-        let options = || ClientOptions::new("none:1").unwrap();
+        let options = || ClientOptions::new("none:1");
         let keeper = |options: &ClientOptions| super::keeper(options, timeout, clock::now());
         assert_eq!(keeper(&options()).loss_timeout(), timeout / 10);
         assert_eq!(keeper(&options().loss_timeout(loss_timeout)).loss_timeout(), loss_timeout);

@@ -83,7 +83,7 @@ fn machine(criterion: &mut Criterion) {
 }
 
 fn options(hosts: &str) -> ClientOptions {
-    ClientOptions::new(hosts).expect("ZKLOCK_BENCH_HOSTS is host:port[,host:port...]")
+    ClientOptions::new(hosts)
 }
 
 fn reentrant() -> LockSpec {

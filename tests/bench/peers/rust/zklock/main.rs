@@ -16,7 +16,7 @@ impl harness::Peer for Zklock {
 
     async fn session(connect: &str, args: &harness::Args) -> Client {
         let timeout = Duration::from_secs(args.option("timeout").unwrap_or(30).into());
-        let mut options = ClientOptions::new(connect).unwrap().session_timeout(timeout);
+        let mut options = ClientOptions::new(connect).session_timeout(timeout);
         if let Some(millis) = args.option("told") {
             options = options.loss_timeout(Duration::from_millis(millis.into()));
         }
