@@ -210,8 +210,13 @@ impl Connection {
         self.options_at(self.hosts()?)
     }
 
-    /// Like [`options`](Self::options), for these hosts.
-    pub(crate) fn options_at(&self, hosts: &str) -> Result<ClientOptions, Failure> {
+    /// Like [`options`](Self::options), for one of the servers.
+    pub(crate) fn options_of(&self, server: &str) -> Result<ClientOptions, Failure> {
+        let chroot = self.hosts()?.split_once('/').map(|(_, chroot)| format!("/{chroot}"));
+        self.options_at(&format!("{server}{}", chroot.unwrap_or_default()))
+    }
+
+    fn options_at(&self, hosts: &str) -> Result<ClientOptions, Failure> {
         let timeout = self.time("session-timeout").unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
         let latest = times::RAREST_OF_RUN.of(timeout);
         if let Some(loss_timeout) = self.time("loss-timeout").filter(|loss_timeout| *loss_timeout > latest) {

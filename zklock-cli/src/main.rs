@@ -176,12 +176,14 @@ fn execute(arguments: &Arguments, words: &[OsString], role: Role<'_>) -> Result<
             Command::Acquire(acquire) => return acquire.execute(words, &Signals::new(&watched)?).await,
             Command::Held(held) => held.execute()?,
             Command::Release(release) => release.execute()?,
-            Command::Ls(ls) => ls.execute(connection).await?,
-            Command::Tree(tree) => tree.execute(connection).await?,
-            Command::Jobs(jobs) => jobs.execute(connection).await?,
-            Command::Break(command) => command.execute(connection).await?,
-            Command::Evict(evict) => evict.execute(connection).await?,
-            Command::RequestRelease(request) => request.execute(connection).await?,
+            Command::Ls(ls) => connection.with_client(async |client| ls.execute(client).await).await?,
+            Command::Tree(tree) => connection.with_client(async |client| tree.execute(client).await).await?,
+            Command::Jobs(jobs) => connection.with_client(async |client| jobs.execute(client).await).await?,
+            Command::Break(it) => connection.with_client(async |client| it.execute(client).await).await?,
+            Command::Evict(it) => connection.with_client(async |client| it.execute(client).await).await?,
+            Command::RequestRelease(it) => {
+                connection.with_client(async |client| it.execute(client).await).await?
+            }
             Command::Doctor(doctor) => return Ok(doctor.execute(connection).await?.into()),
             Command::Bench(bench) => bench.execute(connection).await?,
             Command::Fence(fence) => fence.execute()?,

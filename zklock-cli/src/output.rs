@@ -21,15 +21,17 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Writes rows in columns of equal width; the last column is as wide as its text.
-pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+/// Writes rows below their heads, if they have any, in columns of equal width; the last column is as wide as its text.
+pub(crate) fn columns(heads: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let heads = Some(heads.iter().map(|head| (*head).to_owned()).collect()).filter(|_| !heads.is_empty());
+    let rows: Vec<Vec<String>> = heads.into_iter().chain(rows).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         rows.iter().filter_map(|row| Some(row.get(column)?.chars().count())).max().unwrap_or_default()
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         text += cells.join("  ").trim_end();
         text.push('\n');
@@ -50,7 +52,7 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows =
             [vec!["a".to_owned(), "bcd".to_owned(), "e".to_owned()], vec!["fgh".to_owned(), "i".to_owned()]];
-        assert_eq!(columns(&rows), "a    bcd  e\nfgh  i\n");
+        assert_eq!(columns(&["", "X"], rows), "     X\na    bcd  e\nfgh  i\n");
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Times {
             let bar = "#".repeat(count * WIDTH / most);
             vec![format!("  up to {}", written(limit)), format!("{count:>6}"), bar]
         };
-        head + &columns(&steps.into_iter().map(row).collect::<Vec<_>>())
+        head + &columns(&[], steps.into_iter().map(row))
     }
 }
 

@@ -10,6 +10,9 @@ use crate::duration;
 use crate::failure::Failure;
 use crate::output::harmless;
 
+/// The heads of the cells of an [`Entry`]. The first six fit into 80 characters, unless an identity is long.
+pub(crate) const HEADS: [&str; 8] = ["", "IDENTITY", "AGE", "KIND", "SESSION", "TOKEN", "NAMING", "NAME"];
+
 /// A limit that no semaphore exceeds: every permit that exists was granted.
 const NO_LIMIT: u32 = u32::MAX;
 
@@ -17,6 +20,7 @@ const NO_LIMIT: u32 = u32::MAX;
 #[derive(Args, Debug)]
 pub(crate) struct Subject {
     /// The lock
+    #[arg(value_parser = lock_path)]
     pub(crate) path: String,
 
     /// How the contenders of a home-made lock are named, as for `zklock run`
@@ -39,6 +43,34 @@ impl Subject {
             _ => at(client, path).await,
         }
     }
+}
+
+pub(crate) fn lock_path(text: &str) -> Result<String, zklock::Error> {
+    zklock::check_lock_path(text).map(|()| text.to_owned())
+}
+
+/// Looks at each node below a path where a lock may be, in alphabetical order: at its path and the names of its children.
+/// `look` returns nodes of the lock there, which are not looked at. Nodes that go away meanwhile have nothing below them.
+pub(crate) async fn walk(
+    client: &Client,
+    path: &str,
+    mut look: impl AsyncFnMut(&str, &[String]) -> Result<Vec<String>, Failure>,
+) -> Result<(), Failure> {
+    let mut unseen = vec![path.to_owned()];
+    while let Some(path) = unseen.pop() {
+        let children = client.children(&path).await?;
+        let may_be_lock = !children.is_empty() && zklock::check_lock_path(&path).is_ok();
+        let of_lock = if may_be_lock { look(&path, &children).await? } else { Vec::new() };
+        // Contenders have nothing below them, and the folders of a semaphore nothing else.
+        let is_of_lock = |node: &str| {
+            of_lock.iter().any(|of_lock| of_lock == node || of_lock.starts_with(&format!("{node}/")))
+        };
+        let base = if path == "/" { "" } else { &path };
+        // The last is visited first.
+        let next = children.iter().rev().map(|name| format!("{base}/{name}"));
+        unseen.extend(next.filter(|node| node != "/zookeeper" && !is_of_lock(node)));
+    }
+    Ok(())
 }
 
 /// Returns the rest of a sentence that says that nobody is at a path: whether that may be because its name is mistyped.
@@ -136,14 +168,9 @@ impl Entry {
         if self.holds { "holds" } else { "waits" }
     }
 
-    /// Returns the headings of the columns of [`row`](Self::row).
-    pub(crate) fn heads(is_long: bool) -> Vec<String> {
-        let heads = ["", "IDENTITY", "AGE", "KIND", "SESSION", "TOKEN", "NAMING", "NAME"].map(str::to_owned);
-        heads[..columns_of(is_long)].to_vec()
-    }
-
-    pub(crate) fn row(&self, is_long: bool) -> Vec<String> {
-        let cells = [
+    /// Returns the cells of its row.
+    pub(crate) fn row(&self) -> [String; HEADS.len()] {
+        [
             self.state().to_owned(),
             harmless(&self.identity),
             duration::short(self.age()),
@@ -152,24 +179,14 @@ impl Entry {
             self.token.to_string(),
             self.naming.clone(),
             harmless(&self.name),
-        ];
-        cells[..columns_of(is_long)].to_vec()
+        ]
     }
 
     /// Describes it in a sentence, by its identity and age.
     pub(crate) fn description(&self) -> String {
-        format!(
-            "{} (session {}, since {})",
-            harmless(&self.identity),
-            self.session,
-            duration::short(self.age())
-        )
+        let (identity, session) = (harmless(&self.identity), &self.session);
+        format!("{identity} (session {session}, since {})", duration::short(self.age()))
     }
-}
-
-/// Returns how many columns are shown. Those of a short list fit into 80 characters, unless an identity is long.
-fn columns_of(is_long: bool) -> usize {
-    if is_long { 8 } else { 6 }
 }
 
 /// Returns the kind of lock that it wants, in a word. Its role would not do: the role of a mutex is "exclusive", which is

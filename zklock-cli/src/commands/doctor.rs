@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use zklock::face::{longest, times};
 use zklock::{Client, ClientOptions, ErrorKind, Hold};
 
+use crate::commands::contenders::lock_path;
 use crate::commands::jobs;
 use crate::connect::{Connection, Source, options_for};
 use crate::duration;
@@ -19,7 +20,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
 use crate::processes::orders::Limits;
-use finding::{Finding, Findings};
+use finding::Finding;
 
 /// A write that takes longer than this makes every lock slow.
 const SLOW: Duration = Duration::from_millis(100);
@@ -28,6 +29,8 @@ const WRITES: usize = 20;
 const APART: Duration = Duration::from_secs(2);
 /// How long it looks for jobs.
 const SEARCH: Duration = Duration::from_secs(5);
+/// How long it waits for a lock.
+const TO_ACQUIRE: Duration = Duration::from_secs(10);
 /// Where it tries a lock if nobody says where.
 const ANYWHERE: &str = "/zklock-doctor";
 
@@ -39,7 +42,7 @@ const ANYWHERE: &str = "/zklock-doctor";
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
     /// Where to try a lock. Choose a path below the node that your programs use, so that the same rights apply
-    #[arg(default_value = ANYWHERE)]
+    #[arg(default_value = ANYWHERE, value_parser = lock_path)]
     path: String,
 
     /// Write JSON: an array of findings
@@ -49,58 +52,53 @@ pub(crate) struct Doctor {
 
 impl Doctor {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<Exit, Failure> {
-        zklock::check_lock_path(&self.path)?;
         let options = connection.options()?;
-        let mut findings = Findings::default();
-        findings.add(configuration(&connection.source));
-        let (found, reached) = server::look_at_all(connection).await?;
-        findings.extend(found);
-        self.look_at_session(connection, options, &reached, &mut findings).await;
-        if self.json {
-            print_json(&findings.all())?;
-        } else {
-            print(&findings.text())?;
+        let mut findings = vec![configuration(&connection.source)];
+        let reached = server::look_at_all(connection, &mut findings).await?;
+        if let Err(worst) = self.look_at_session(connection, options, &reached, &mut findings).await {
+            findings.push(worst);
         }
-        Ok(if findings.is_well() { Exit::Done } else { Exit::Finding })
+        if self.json {
+            print_json(&findings)?
+        } else {
+            print(&finding::text(&findings))?
+        }
+        Ok(if findings.iter().any(Finding::is_bad) { Exit::Finding } else { Exit::Done })
     }
 
+    /// Fails with the finding that lets it look at nothing else.
     async fn look_at_session(
         &self,
         connection: &Connection,
         options: ClientOptions,
         servers: &[String],
-        findings: &mut Findings,
-    ) {
-        let client = match Client::connect(options).await {
-            Ok(client) => client,
-            Err(error) => {
-                let advice = options_for(&error)
-                    .unwrap_or("without a session there are no locks: begin with the servers above");
-                findings.add(Finding::bad("session", error, advice));
-                return;
-            }
-        };
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), Finding> {
+        let client = Client::connect(options).await.map_err(|error| {
+            let advice = options_for(&error);
+            let begin = "without a session there are no locks: begin with the servers above";
+            Finding::bad("session", error, advice.unwrap_or(begin))
+        })?;
         findings.extend(session_timeout(&client, connection.time("session-timeout")));
-        findings.add(encryption(connection));
-        self.look_at_lock(&client, connection, servers, findings).await;
+        findings.push(encryption(connection));
+        if let Err(worst) = self.look_at_lock(&client, connection, servers, findings).await {
+            findings.push(worst);
+        }
         self.look_at_jobs(&client, findings).await;
         let _ = client.close().await;
+        Ok(())
     }
 
     /// Finds jobs that do not run, because of what is recorded of their last run.
-    async fn look_at_jobs(&self, client: &Client, findings: &mut Findings) {
+    async fn look_at_jobs(&self, client: &Client, findings: &mut Vec<Finding>) {
         let path = if self.path == ANYWHERE { "/" } else { &self.path };
         let Ok(Ok(jobs)) = timeout(SEARCH, jobs::below(client, path)).await else {
             let advice = "see what `zklock jobs` says of paths that have jobs";
-            return findings.add(Finding::warning(
-                "jobs",
-                format!("not all below {path} could be seen"),
-                advice,
-            ));
+            let text = format!("not all below {path} could be seen");
+            return findings.push(Finding::warning("jobs", text, advice));
         };
         let wrong = jobs.into_iter().filter_map(|job| job.error);
-        findings
-            .extend(wrong.map(|error| Finding::bad("jobs", error, "until then it runs nowhere")).collect());
+        findings.extend(wrong.map(|error| Finding::bad("jobs", error, "until then it runs nowhere")));
     }
 
     /// Does everything once that programs must be allowed to do.
@@ -109,72 +107,49 @@ impl Doctor {
         client: &Client,
         connection: &Connection,
         servers: &[String],
-        findings: &mut Findings,
-    ) {
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), Finding> {
         let path = &self.path;
-        let lock = match client.mutex(path) {
-            Ok(lock) => lock,
-            Err(error) => return findings.add(Finding::bad("rights", error, "give another path")),
-        };
+        let lock = client.mutex(path).map_err(|error| Finding::bad("rights", error, "give another path"))?;
         let before = SystemTime::now();
-        let hold = match lock.acquire_timeout(Duration::from_secs(10)).await {
-            Ok(hold) => hold,
-            Err(error) => {
-                let advice = match error.kind() {
-                    ErrorKind::Refused => "give this user the rights that docs/securing.md lists for a mutex",
-                    ErrorKind::Timeout => "give a path that is not in use",
-                    _ => "see what the servers' logs say",
-                };
-                return findings.add(Finding::bad("rights", error, advice));
-            }
-        };
+        let hold = lock.acquire_timeout(TO_ACQUIRE).await.map_err(|error| {
+            let advice = match error.kind() {
+                ErrorKind::Refused => "give this user the rights that docs/securing.md lists for a mutex",
+                ErrorKind::Timeout => "give a path that is not in use",
+                _ => "see what the servers' logs say",
+            };
+            Finding::bad("rights", error, advice)
+        })?;
         let after = SystemTime::now();
         match lock.contenders().await {
             Ok(contenders) => {
-                findings.add(Finding::good("rights", format!("may create and read below {path}")));
+                findings.push(Finding::good("rights", format!("may create and read below {path}")));
                 let own = contenders.iter().find(|contender| contender.node == hold.node());
-                if let Some(own) = own {
-                    findings.add(clock(before, own.since, after));
-                }
+                findings.extend(own.map(|own| clock(before, own.since, after)));
             }
             Err(error) => {
-                findings.add(Finding::bad("rights", error, "give this user the right to read (r) there"));
+                findings.push(Finding::bad("rights", error, "give this user the right to read (r) there"));
             }
         }
-        let mut times = Vec::new();
-        for _ in 0..WRITES {
-            let begun = Instant::now();
-            if let Err(error) = hold.confirm().await {
-                findings.add(Finding::bad("writes", error, "see whether the ensemble has a leader"));
-                break;
-            }
-            times.push(begun.elapsed());
-        }
-        if times.len() == WRITES {
-            findings.add(writes(times));
-        }
-        findings.add(self.new_lock(client, &hold).await);
+        findings.push(writes(&hold).await);
+        findings.push(self.new_lock(client, &hold).await);
         // Done while there is a node that all of them must show.
         if servers.len() > 1 {
             findings.extend(each::compare(connection, servers, path).await);
         }
-        match hold.release().await {
-            Ok(()) => findings.add(Finding::good("rights", format!("may delete below {path}"))),
-            Err(error) => {
-                findings.add(Finding::bad("rights", error, "give this user the right to delete (d) there"));
-            }
-        }
+        let released = hold.release().await;
+        released
+            .map_err(|error| Finding::bad("rights", error, "give this user the right to delete (d) there"))?;
+        findings.push(Finding::good("rights", format!("may delete below {path}")));
+        Ok(())
     }
-}
 
-impl Doctor {
     /// Tries whether a lock that nobody has used can be created, which needs a new node above the contenders' nodes. It is
     /// tried at a path of our own, because the lock's own node may already exist.
     async fn new_lock(&self, client: &Client, hold: &Hold) -> Finding {
         let path = &self.path;
         let scratch = format!("{}/zklock-doctor-{}", path.trim_end_matches('/'), hold.token());
-        let created =
-            async { client.mutex(&scratch)?.acquire_timeout(Duration::from_secs(10)).await?.release().await };
+        let created = async { client.mutex(&scratch)?.acquire_timeout(TO_ACQUIRE).await?.release().await };
         if let Err(error) = created.await {
             let advice =
                 "give this user the right to create (c) there, or create the nodes of locks beforehand";
@@ -214,17 +189,17 @@ fn without_servers(timeout: Duration) -> Finding {
     let hold = longest(timeout).saturating_sub(times::BEAT.of(timeout));
     let job = hold.saturating_sub(Limits { grace: Duration::MAX, session_timeout: timeout }.least_lease());
     let (hold, job) = (duration::short(hold), duration::short(job));
-    Finding::good(
-        "session",
-        format!("survives without servers: a hold {hold} or longer, a job of `zklock run` {job} or longer"),
-    )
+    let text =
+        format!("survives without servers: a hold {hold} or longer, a job of `zklock run` {job} or longer");
+    Finding::good("session", text)
 }
 
 fn granted_timeout(granted: Duration, asked: Duration) -> Finding {
-    let text = format!("timeout {}, {} was asked for", duration::short(granted), duration::short(asked));
+    let short = duration::short(granted);
     if granted == asked {
-        return Finding::good("session", format!("timeout {}, as asked for", duration::short(granted)));
+        return Finding::good("session", format!("timeout {short}, as asked for"));
     }
+    let text = format!("timeout {short}, {} was asked for", duration::short(asked));
     let (limit, effect) = if granted > asked {
         ("minSessionTimeout", "after a crash, a lock is only free when that time is over")
     } else {
@@ -235,14 +210,9 @@ fn granted_timeout(granted: Duration, asked: Duration) -> Finding {
 
 fn encryption(connection: &Connection) -> Finding {
     if connection.is_encrypted() {
-        Finding::good("TLS", "the servers' certificates are checked")
-    } else {
-        Finding::warning(
-            "TLS",
-            "not used",
-            "passwords and locks are readable on the network: see --ca and --tls",
-        )
+        return Finding::good("TLS", "the servers' certificates are checked");
     }
+    Finding::warning("TLS", "not used", "passwords and locks are readable on the network: see --ca and --tls")
 }
 
 /// Compares the servers' clock with ours. The node was created between two looks at our clock.
@@ -253,20 +223,27 @@ fn clock(before: SystemTime, created: SystemTime, after: SystemTime) -> Finding 
     if apart > APART {
         let advice = "this does not matter to locks, but jobs (run --every) go by the leader's clock, and the ages that \
                       `zklock ls` shows are wrong by that: check NTP on the servers and here";
-        Finding::warning("clocks", text, advice)
-    } else {
-        Finding::good("clocks", text)
+        return Finding::warning("clocks", text, advice);
     }
+    Finding::good("clocks", text)
 }
 
-fn writes(mut times: Vec<Duration>) -> Finding {
+/// Measures writes, which every lock needs.
+async fn writes(hold: &Hold) -> Finding {
+    let mut times = [Duration::ZERO; WRITES];
+    for time in &mut times {
+        let begun = Instant::now();
+        if let Err(error) = hold.confirm().await {
+            return Finding::bad("writes", error, "see whether the ensemble has a leader");
+        }
+        *time = begun.elapsed();
+    }
     times.sort_unstable();
-    let (median, slowest) = (times[times.len() / 2], times[times.len() - 1]);
+    let (median, slowest) = (times[WRITES / 2], times[WRITES - 1]);
     let text = format!("a write takes {median:.1?}, the slowest of {WRITES} took {slowest:.1?}");
     if median > SLOW {
         let advice = "each lock takes two: check the disks of the servers' dataLogDir, and the network";
-        Finding::warning("writes", text, advice)
-    } else {
-        Finding::good("writes", text)
+        return Finding::warning("writes", text, advice);
     }
+    Finding::good("writes", text)
 }

@@ -6,7 +6,6 @@ use clap::Args;
 use zklock::Client;
 
 use crate::commands::contenders::{self, Entry, Found, Subject};
-use crate::connect::Connection;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
@@ -66,11 +65,7 @@ pub(crate) struct RequestRelease {
 }
 
 impl Break {
-    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        connection.with_client(async |client| self.execute_with(client).await).await
-    }
-
-    async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
+    pub(crate) async fn execute(&self, client: &Client) -> Result<(), Failure> {
         let found = self.subject.find(client).await?;
         let holders: Vec<_> = contenders::entries(&found).into_iter().filter(|entry| entry.holds).collect();
         refuse_nobody(&holders, format!("nobody holds {}", self.subject.path))?;
@@ -92,11 +87,7 @@ impl Break {
 }
 
 impl Evict {
-    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        connection.with_client(async |client| self.execute_with(client).await).await
-    }
-
-    async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
+    pub(crate) async fn execute(&self, client: &Client) -> Result<(), Failure> {
         let found = self.subject.find(client).await?;
         let named = |name: bool| {
             let all = found.iter().flat_map(|found| found.contenders.iter().map(move |one| (found, one)));
@@ -107,15 +98,13 @@ impl Evict {
         let matching = if by_name.is_empty() { named(false) } else { by_name };
         let [(found, contender)] = matching[..] else {
             let (path, name) = (&self.subject.path, &self.name);
-            let problem = match matching.len() {
-                0 => format!(
-                    "{name:?} neither holds {path} nor waits for it: `zklock ls {path}` shows who does"
-                ),
-                count => {
-                    format!("{count} contenders of {path} call themselves {name:?}: give the NAME of one")
-                }
-            };
-            return Err(Failure::new(Exit::Finding, problem));
+            let nobody =
+                format!("{name:?} neither holds {path} nor waits for it: `zklock ls {path}` shows who does");
+            refuse_nobody(&matching, nobody)?;
+            let count = matching.len();
+            let several =
+                format!("{count} contenders of {path} call themselves {name:?}: give the NAME of one");
+            return Err(Failure::new(Exit::Finding, several));
         };
         let entry = Entry::of(found.way, contender);
         let verb = if entry.holds { "Take the lock {} away from" } else { "Take out of the queue of {}" };
@@ -127,11 +116,7 @@ impl Evict {
 }
 
 impl RequestRelease {
-    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        connection.with_client(async |client| self.execute_with(client).await).await
-    }
-
-    async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
+    pub(crate) async fn execute(&self, client: &Client) -> Result<(), Failure> {
         let mut asked = Vec::new();
         for Found { lock, way, .. } in &self.subject.find(client).await? {
             asked.extend(lock.request_release().await?.iter().map(|contender| Entry::of(*way, contender)));
@@ -171,7 +156,7 @@ impl Consent {
     }
 }
 
-fn refuse_nobody(entries: &[Entry], problem: String) -> Result<(), Failure> {
+fn refuse_nobody<T>(entries: &[T], problem: String) -> Result<(), Failure> {
     if entries.is_empty() { Err(Failure::new(Exit::Finding, problem)) } else { Ok(()) }
 }
 

@@ -8,7 +8,6 @@ use zklock::{Client, Error, ErrorKind, JobSpec, Record, RunOutcome};
 
 use crate::commands::contenders;
 use crate::commands::run::period;
-use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -58,16 +57,15 @@ struct Last {
 }
 
 impl Jobs {
-    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        let jobs = connection.with_client(async |client| below(client, &self.path).await).await?;
+    pub(crate) async fn execute(&self, client: &Client) -> Result<(), Failure> {
+        let jobs = below(client, &self.path).await?;
         if self.json {
             print_json(&jobs)?;
         } else if jobs.is_empty() {
             print(&format!("no job below {} has run yet\n", self.path))?;
         } else {
-            let heads = ["JOB", "LAST", "BEGAN", "TOOK", "BY", "NEXT", "HOLDER"].map(str::to_owned).to_vec();
-            let rows: Vec<_> = [heads].into_iter().chain(jobs.iter().map(Job::row)).collect();
-            print(&columns(&rows))?;
+            let heads = ["JOB", "LAST", "BEGAN", "TOOK", "BY", "NEXT", "HOLDER"];
+            print(&columns(&heads, jobs.iter().map(Job::row)))?;
         }
         match jobs.iter().filter(|job| job.error.is_some()).count() {
             0 => Ok(()),
@@ -132,26 +130,24 @@ impl Last {
 /// Lists the jobs below a path, in alphabetical order.
 pub(super) async fn below(client: &Client, path: &str) -> Result<Vec<Job>, Failure> {
     let mut jobs = Vec::new();
-    let mut unseen = vec![path.to_owned()];
-    while let Some(path) = unseen.pop() {
-        let children = client.children(&path).await?;
-        if zklock::check_lock_path(&path).is_ok() && children.iter().any(|child| child == RECORD) {
-            // Periods are those of the record.
-            let job = client.job(&JobSpec::new(&path, Duration::from_secs(1))?)?;
-            let last = match job.last().await {
-                // The others can still be listed.
-                Err(error) if error.kind() == ErrorKind::Refused => Some(Err(error)),
-                last => last?.map(Ok),
-            };
-            if let Some(last) = last {
-                let holders = contenders::entries(&contenders::at(client, &path).await?);
-                let holder = holders.into_iter().find(|entry| entry.holds).map(|holder| holder.identity);
-                jobs.push(Job::new(path.clone(), last, holder));
-            }
+    let look = async |path: &str, children: &[String]| {
+        if !children.iter().any(|child| child == RECORD) {
+            return Ok(Vec::new());
         }
-        let base = if path == "/" { "" } else { &path };
-        let next = children.iter().rev().map(|name| format!("{base}/{name}"));
-        unseen.extend(next.filter(|node| node != "/zookeeper"));
-    }
+        // Periods are those of the record.
+        let job = client.job(&JobSpec::new(path, Duration::from_secs(1))?)?;
+        let last = match job.last().await {
+            // The others can still be listed.
+            Err(error) if error.kind() == ErrorKind::Refused => Some(Err(error)),
+            last => last?.map(Ok),
+        };
+        if let Some(last) = last {
+            let holders = contenders::entries(&contenders::at(client, path).await?);
+            let holder = holders.into_iter().find(|entry| entry.holds).map(|holder| holder.identity);
+            jobs.push(Job::new(path.to_owned(), last, holder));
+        }
+        Ok(Vec::new())
+    };
+    contenders::walk(client, path, look).await?;
     Ok(jobs)
 }

@@ -7,8 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use zklock::Client;
 
-use crate::commands::contenders::{self, Entry, Subject};
-use crate::connect::Connection;
+use crate::commands::contenders::{self, Entry, HEADS, Subject};
 use crate::duration;
 use crate::failure::Failure;
 use crate::output::{columns, harmless, print, print_json};
@@ -40,17 +39,26 @@ pub(crate) struct Ls {
 }
 
 impl Ls {
-    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        zklock::check_lock_path(&self.subject.path)?;
-        let work = async |client: &Client| {
-            if self.watch { self.follow(client).await } else { self.show(client).await }
-        };
-        connection.with_client(work).await
-    }
-
-    async fn show(&self, client: &Client) -> Result<(), Failure> {
-        let entries = contenders::entries(&self.subject.find(client).await?);
-        if self.json { print_json(&entries) } else { print(&self.table(client, &entries).await) }
+    pub(crate) async fn execute(&self, client: &Client) -> Result<(), Failure> {
+        let redraws = self.watch && !self.json && std::io::stdout().is_terminal();
+        let mut before: Option<Vec<Entry>> = None;
+        loop {
+            let entries = contenders::entries(&self.subject.find(client).await?);
+            if redraws {
+                print(&screen(&format!("{}\n\n{}", self.subject.path, self.table(client, &entries).await)))?;
+            } else if before.as_ref() != Some(&entries) {
+                match (self.json, self.watch) {
+                    (true, _) => print_json(&entries)?,
+                    (_, true) => print(&changes(before.as_deref(), &entries))?,
+                    _ => print(&self.table(client, &entries).await)?,
+                }
+            }
+            if !self.watch {
+                return Ok(());
+            }
+            before = Some(entries);
+            tokio::time::sleep(self.interval).await;
+        }
     }
 
     async fn table(&self, client: &Client, entries: &[Entry]) -> String {
@@ -59,29 +67,8 @@ impl Ls {
             let missing = contenders::if_missing(client, path).await;
             return format!("nobody holds {path} or waits for it{missing}\n");
         }
-        let rows: Vec<_> = [Entry::heads(self.long)]
-            .into_iter()
-            .chain(entries.iter().map(|entry| entry.row(self.long)))
-            .collect();
-        columns(&rows)
-    }
-
-    async fn follow(&self, client: &Client) -> Result<(), Failure> {
-        let redraws = std::io::stdout().is_terminal() && !self.json;
-        let mut before: Option<Vec<Entry>> = None;
-        loop {
-            let entries = contenders::entries(&self.subject.find(client).await?);
-            if redraws {
-                print(&screen(&format!("{}\n\n{}", self.subject.path, self.table(client, &entries).await)))?;
-            } else if before.as_ref() != Some(&entries) {
-                match self.json {
-                    true => print_json(&entries)?,
-                    false => print(&changes(before.as_deref(), &entries))?,
-                }
-            }
-            before = Some(entries);
-            tokio::time::sleep(self.interval).await;
-        }
+        let shown = if self.long { HEADS.len() } else { 6 };
+        columns(&HEADS[..shown], entries.iter().map(|entry| entry.row()[..shown].to_vec()))
     }
 }
 
@@ -95,23 +82,16 @@ fn screen(text: &str) -> String {
 fn changes(before: Option<&[Entry]>, now: &[Entry]) -> String {
     let mut text = String::new();
     let mut line = |word: &str, entry: &Entry| {
-        let _ = writeln!(
-            text,
-            "{word} {} token {} {}",
-            harmless(&entry.identity),
-            entry.token,
-            harmless(&entry.name)
-        );
+        let (identity, name) = (harmless(&entry.identity), harmless(&entry.name));
+        let _ = writeln!(text, "{word} {identity} token {} {name}", entry.token);
+    };
+    let same = |all: &[Entry], entry: &Entry| {
+        all.iter().find(|other| other.token == entry.token && other.name == entry.name).map(|same| same.holds)
     };
     let old = before.unwrap_or_default();
-    old.iter()
-        .filter(|entry| !now.iter().any(|other| other.token == entry.token && other.name == entry.name))
-        .for_each(|entry| line("gone", entry));
+    old.iter().filter(|entry| same(now, entry).is_none()).for_each(|entry| line("gone", entry));
     now.iter()
-        .filter(|entry| {
-            let is_same = |other: &&Entry| other.token == entry.token && other.name == entry.name;
-            old.iter().find(is_same).is_none_or(|other| other.holds != entry.holds)
-        })
+        .filter(|entry| same(old, entry) != Some(entry.holds))
         .for_each(|entry| line(entry.state(), entry));
     if before.is_none() && now.is_empty() {
         text.push_str("nobody\n");

@@ -1,13 +1,10 @@
 //! `zklock tree`: the locks below a path.
 
-use std::fmt::Write as _;
-
 use clap::Args;
 use serde::Serialize;
 use zklock::Client;
 
 use crate::commands::contenders::{self, Entry};
-use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::output::{columns, harmless, print, print_json};
 
@@ -37,12 +34,18 @@ struct Busy {
 }
 
 impl Tree {
-    pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        connection.with_client(async |client| self.show(client).await).await
-    }
-
-    async fn show(&self, client: &Client) -> Result<(), Failure> {
-        let locks = below(client, &self.path).await?;
+    pub(crate) async fn execute(&self, client: &Client) -> Result<(), Failure> {
+        let mut locks = Vec::new();
+        let look = async |path: &str, _: &[String]| {
+            let entries = contenders::entries(&contenders::at(client, path).await?);
+            let of_lock = entries.iter().map(|entry| entry.node.clone()).collect();
+            if !entries.is_empty() {
+                let (holders, waiting): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.holds);
+                locks.push(Busy { path: path.to_owned(), holders, waiting: waiting.len() });
+            }
+            Ok(of_lock)
+        };
+        contenders::walk(client, &self.path, look).await?;
         if self.json {
             return print_json(&locks);
         }
@@ -50,50 +53,16 @@ impl Tree {
             let missing = contenders::if_missing(client, &self.path).await;
             return print(&format!("nobody holds a lock below {} or waits for one{missing}\n", self.path));
         }
-        let heads = ["LOCK", "KIND", "WAITING", "HOLDERS"].map(str::to_owned).to_vec();
-        let rows: Vec<_> = [heads].into_iter().chain(locks.iter().map(Busy::row)).collect();
-        print(&columns(&rows))
+        print(&columns(&["LOCK", "KIND", "WAITING", "HOLDERS"], locks.iter().map(Busy::row)))
     }
 }
 
 impl Busy {
     fn row(&self) -> Vec<String> {
-        let mut holders: Vec<_> =
-            self.holders.iter().take(NAMED).map(|holder| harmless(&holder.identity)).collect();
-        if self.holders.len() > NAMED {
-            let mut more = String::new();
-            let _ = write!(more, "{} more", self.holders.len() - NAMED);
-            holders.push(more);
-        }
+        let named = self.holders.iter().take(NAMED).map(|holder| harmless(&holder.identity));
+        let more = self.holders.len().checked_sub(NAMED + 1).map(|more| format!("{} more", more + 1));
+        let holders: Vec<_> = named.chain(more).collect();
         let kind = self.holders.first().map_or("", |holder| holder.kind);
         vec![harmless(&self.path), kind.to_owned(), self.waiting.to_string(), holders.join(", ")]
     }
-}
-
-/// Lists the locks below a path, in alphabetical order. Nodes that go away meanwhile have nothing below them.
-async fn below(client: &Client, path: &str) -> Result<Vec<Busy>, Failure> {
-    let mut locks = Vec::new();
-    let mut unseen = vec![path.to_owned()];
-    while let Some(path) = unseen.pop() {
-        let children = client.children(&path).await?;
-        let mut of_locks: Vec<String> = Vec::new();
-        if zklock::check_lock_path(&path).is_ok() && !children.is_empty() {
-            let found = contenders::at(client, &path).await?;
-            let entries = contenders::entries(&found);
-            of_locks.extend(entries.iter().map(|entry| entry.node.clone()));
-            if !entries.is_empty() {
-                let (holders, waiting): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.holds);
-                locks.push(Busy { path: path.clone(), holders, waiting: waiting.len() });
-            }
-        }
-        let base = if path == "/" { "" } else { &path };
-        // The last is visited first. Contenders have nothing below them, and the folders of a semaphore nothing
-        // else.
-        let next = children.iter().rev().map(|name| format!("{base}/{name}"));
-        unseen.extend(next.filter(|node| {
-            let is_folder_of_lock = of_locks.iter().any(|of_lock| of_lock.starts_with(&format!("{node}/")));
-            node != "/zookeeper" && !of_locks.contains(node) && !is_folder_of_lock
-        }));
-    }
-    Ok(locks)
 }

@@ -2,16 +2,15 @@
 //! others show, and for how long it grants sessions.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinHandle;
 use zklock::{Client, Error};
 
 use super::SLOW;
 use super::finding::Finding;
 use super::limits::{self, Limits};
 use crate::connect::{Connection, options_for};
-use crate::failure::Failure;
 
 /// The number of looks. Nodes come and go, so only differences in all of these looks are reported.
 const LOOKS: usize = 8;
@@ -35,20 +34,16 @@ struct Shown {
 /// Compares several servers, and returns the findings. Meanwhile there is a node of ours below the path.
 pub(super) async fn compare(connection: &Connection, servers: &[String], path: &str) -> Vec<Finding> {
     let (mut findings, mut shown) = (Vec::new(), Vec::new());
-    let chroot = connection.hosts.as_deref().and_then(|hosts| hosts.find('/').map(|at| &hosts[at..]));
     // All are asked at once, so that a server that does not answer costs its time only once.
-    let asked: Vec<(&String, JoinHandle<Result<Shown, Trouble>>)> = servers
-        .iter()
-        .map(|server| {
-            let hosts = format!("{server}{}", chroot.unwrap_or_default());
-            let (connection, server_name, path) = (connection.clone(), server.clone(), path.to_owned());
-            (server, tokio::spawn(async move { first_look(&connection, server_name, &hosts, &path).await }))
-        })
-        .collect();
-    for (server, asked) in asked {
+    let first_look = |server: &String| {
+        let (connection, server, path) = (connection.clone(), server.clone(), path.to_owned());
+        tokio::spawn(async move { first_look(&connection, server, &path).await })
+    };
+    let asked: Vec<_> = servers.iter().map(first_look).collect();
+    for asked in asked {
         match asked.await {
             Ok(Ok(first)) => shown.push(first),
-            Ok(Err(trouble)) => findings.push(does_not_serve(server, &trouble)),
+            Ok(Err(finding)) => findings.push(finding),
             Err(_) => {}
         }
     }
@@ -73,45 +68,30 @@ pub(super) async fn compare(connection: &Connection, servers: &[String], path: &
     findings
 }
 
-/// Why a server has shown nothing.
-enum Trouble {
-    Setting(Failure),
-    Server(Error),
-}
-
-async fn first_look(
-    connection: &Connection,
-    server: String,
-    hosts: &str,
-    path: &str,
-) -> Result<Shown, Trouble> {
-    let options = connection.options_at(hosts).map_err(Trouble::Setting)?;
-    let client = Client::connect(options.clone()).await.map_err(Trouble::Server)?;
+/// Fails with the finding that the server has shown nothing.
+async fn first_look(connection: &Connection, server: String, path: &str) -> Result<Shown, Finding> {
+    let bad = |error: &dyn Display, advice: Option<&str>| {
+        let general = "others serve: see its log, and whether it reaches the leader (the servers' own ports, server.N in zoo.cfg)";
+        Finding::bad("each server", format!("{server} by itself: {error}"), advice.unwrap_or(general))
+    };
+    let options = connection.options_of(&server).map_err(|failure| bad(&failure, None))?;
+    let silent = |error: &Error| bad(error, options_for(error));
+    let client = Client::connect(options.clone()).await.map_err(|error| silent(&error))?;
     let begun = Instant::now();
-    match client.children(path).await {
-        Ok(names) => {
-            let took = begun.elapsed();
-            let always: BTreeSet<_> = names.into_iter().collect();
-            let limits = match client.session_timeout() {
-                Some(granted) => Limits::of(&options, granted).await.ok(),
-                None => None,
-            };
-            Ok(Shown { server, client, limits, took, ever: always.clone(), always })
-        }
+    let names = match client.children(path).await {
+        Ok(names) => names,
         Err(error) => {
             let _ = client.close().await;
-            Err(Trouble::Server(error))
+            return Err(silent(&error));
         }
-    }
-}
-
-fn does_not_serve(server: &str, trouble: &Trouble) -> Finding {
-    let general = "others serve: see its log, and whether it reaches the leader (the servers' own ports, server.N in zoo.cfg)";
-    let (problem, advice) = match trouble {
-        Trouble::Setting(failure) => (failure.to_string(), None),
-        Trouble::Server(error) => (error.to_string(), options_for(error)),
     };
-    Finding::bad("each server", format!("{server} by itself: {problem}"), advice.unwrap_or(general))
+    let took = begun.elapsed();
+    let always: BTreeSet<_> = names.into_iter().collect();
+    let limits = match client.session_timeout() {
+        Some(granted) => Limits::of(&options, granted).await.ok(),
+        None => None,
+    };
+    Ok(Shown { server, client, limits, took, ever: always.clone(), always })
 }
 
 impl Shown {
@@ -136,20 +116,20 @@ fn verdict(server: &Shown, all: &[Shown], path: &str) -> Finding {
         .collect();
     let alone: Vec<_> = server.always.iter().filter(|name| lacking(name) > showing(name)).collect();
     let name = &server.server;
-    let finding = match (&lacks[..], &alone[..]) {
-        ([], []) => {
-            let text = format!("{name} by itself shows what the others show, in {:.1?}", server.took);
-            if server.took <= SLOW {
-                return Finding::good("each server", text);
-            }
-            let advice = "it lags behind the leader: check its disk, its load and its network";
-            return Finding::warning("each server", text, advice);
+    if lacks.is_empty() && alone.is_empty() {
+        let text = format!("{name} by itself shows what the others show, in {:.1?}", server.took);
+        let advice = "it lags behind the leader: check its disk, its load and its network";
+        return match server.took <= SLOW {
+            true => Finding::good("each server", text),
+            false => Finding::warning("each server", text, advice),
+        };
+    }
+    let finding = match lacks.is_empty() {
+        true => {
+            format!("{name} by itself shows nodes below {path} that the others do not: {}", named(&alone))
         }
-        ([], alone) => {
-            format!("{name} by itself shows nodes below {path} that the others do not: {}", named(alone))
-        }
-        (lacks, _) => {
-            format!("{name} by itself does not show nodes below {path} that others do: {}", named(lacks))
+        false => {
+            format!("{name} by itself does not show nodes below {path} that others do: {}", named(&lacks))
         }
     };
     let advice = "a lock could be granted twice. If this server belongs to another ensemble, take it out of \

@@ -9,73 +9,40 @@ use crate::output::{columns, harmless};
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     about: &'static str,
-    verdict: Verdict,
+    verdict: &'static str,
     finding: String,
     advice: Option<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    Good,
-    Warning,
-    Bad,
-}
-
 impl Finding {
     pub(super) fn good(about: &'static str, finding: impl Display) -> Self {
-        Self { about, verdict: Verdict::Good, finding: finding.to_string(), advice: None }
+        Self { about, verdict: "good", finding: finding.to_string(), advice: None }
     }
 
-    pub(super) fn warning(about: &'static str, finding: impl Display, advice: impl Display) -> Self {
-        let advice = Some(advice.to_string());
-        Self { about, verdict: Verdict::Warning, finding: finding.to_string(), advice }
+    pub(super) fn warning(about: &'static str, finding: impl Display, advice: impl Into<String>) -> Self {
+        Self { verdict: "warning", advice: Some(advice.into()), ..Self::good(about, finding) }
     }
 
-    pub(super) fn bad(about: &'static str, finding: impl Display, advice: impl Display) -> Self {
-        let advice = Some(advice.to_string());
-        Self { about, verdict: Verdict::Bad, finding: finding.to_string(), advice }
+    pub(super) fn bad(about: &'static str, finding: impl Display, advice: impl Into<String>) -> Self {
+        Self { verdict: "bad", ..Self::warning(about, finding, advice) }
     }
 
     pub(super) fn is_bad(&self) -> bool {
-        self.verdict == Verdict::Bad
+        self.verdict == "bad"
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Findings(Vec<Finding>);
-
-impl Findings {
-    pub(super) fn add(&mut self, finding: Finding) {
-        self.0.push(finding);
+/// Writes a line for each, and a line below it that says what to do.
+pub(super) fn text(findings: &[Finding]) -> String {
+    let mut rows = Vec::new();
+    for Finding { about, verdict, finding, advice } in findings {
+        let mark = match *verdict {
+            "good" => "ok",
+            "bad" => "BAD",
+            other => other,
+        };
+        rows.push(vec![mark.to_owned(), (*about).to_owned(), harmless(finding)]);
+        rows.extend(advice.iter().map(|advice| vec![String::new(), String::new(), format!("-> {advice}")]));
     }
-
-    pub(super) fn extend(&mut self, findings: Vec<Finding>) {
-        self.0.extend(findings);
-    }
-
-    pub(super) fn all(&self) -> &[Finding] {
-        &self.0
-    }
-
-    pub(super) fn is_well(&self) -> bool {
-        !self.0.iter().any(Finding::is_bad)
-    }
-
-    /// Writes a line, and a line below it that says what to do.
-    pub(super) fn text(&self) -> String {
-        let mut rows = Vec::new();
-        for finding in &self.0 {
-            let mark = match finding.verdict {
-                Verdict::Good => "ok",
-                Verdict::Warning => "warning",
-                Verdict::Bad => "BAD",
-            };
-            rows.push(vec![mark.to_owned(), finding.about.to_owned(), harmless(&finding.finding)]);
-            if let Some(advice) = &finding.advice {
-                rows.push(vec![String::new(), String::new(), format!("-> {advice}")]);
-            }
-        }
-        columns(&rows)
-    }
+    columns(&[], rows)
 }

@@ -13,24 +13,27 @@ use crate::failure::Failure;
 const PATIENCE: Duration = Duration::from_secs(3);
 const DEFAULT_PORT: &str = "2181";
 
-/// Looks at each server of the hosts, and finds out which of them accept connections.
-pub(super) async fn look_at_all(connection: &Connection) -> Result<(Vec<Finding>, Vec<String>), Failure> {
+/// Looks at each server of the hosts, and returns those that accept connections.
+pub(super) async fn look_at_all(
+    connection: &Connection,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<String>, Failure> {
     let hosts = connection.hosts()?;
     let servers = hosts.split('/').next().unwrap_or_default();
     let is_encrypted = connection.is_encrypted();
-    let (mut findings, mut reached) = (Vec::new(), Vec::new());
+    let mut reached = Vec::new();
     for server in servers.split(',').map(str::trim).filter(|server| !server.is_empty()) {
         // An IPv6 address has colons of its own, in brackets.
         let has_port =
             server.rsplit_once(':').is_some_and(|(host, _)| !host.contains(':') || host.ends_with(']'));
         let address = if has_port { server.to_owned() } else { format!("{server}:{DEFAULT_PORT}") };
         let found = look_at(&address, is_encrypted).await;
-        if found.iter().all(|finding| !finding.is_bad()) {
+        if !found.iter().any(Finding::is_bad) {
             reached.push(address);
         }
         findings.extend(found);
     }
-    Ok((findings, reached))
+    Ok(reached)
 }
 
 async fn look_at(address: &str, is_encrypted: bool) -> Vec<Finding> {
@@ -43,11 +46,11 @@ async fn look_at(address: &str, is_encrypted: bool) -> Vec<Finding> {
             return vec![Finding::bad("server", format!("{address} {error}"), advice)];
         }
         Err(_) => {
-            let advice = "packets may be dropped on the way: check the firewall";
+            let text = format!("{address} does not answer within {PATIENCE:?}");
             return vec![Finding::bad(
                 "server",
-                format!("{address} does not answer within {PATIENCE:?}"),
-                advice,
+                text,
+                "packets may be dropped on the way: check the firewall",
             )];
         }
     };
@@ -69,19 +72,16 @@ async fn version(address: &str, mut stream: TcpStream) -> Finding {
     let _ = asked.await;
     let after = |head: &str| answer.lines().find_map(|line| line.strip_prefix(head)).map(str::trim);
     let Some(version) = after("Zookeeper version:").and_then(|text| text.split(['-', ',']).next()) else {
-        let (finding, advice) = if answer.contains("not currently serving requests") {
+        if answer.contains("not currently serving requests") {
             let advice =
                 "its ensemble has no leader: see whether most of its servers run and reach one another";
             return Finding::bad("server", format!("{address} runs, but serves no client"), advice);
-        } else if answer.contains("not in the whitelist") {
-            (
-                "does not say its version",
-                "allow the word: 4lw.commands.whitelist=srvr in zoo.cfg. Or do without it",
-            )
-        } else {
-            ("does not say its version", "is it ZooKeeper, or does the port expect TLS?")
+        }
+        let advice = match answer.contains("not in the whitelist") {
+            true => "allow the word: 4lw.commands.whitelist=srvr in zoo.cfg. Or do without it",
+            false => "is it ZooKeeper, or does the port expect TLS?",
         };
-        return Finding::warning("server", format!("{address} {finding}"), advice);
+        return Finding::warning("server", format!("{address} does not say its version"), advice);
     };
     let mode = after("Mode:").unwrap_or("unknown");
     let text = format!("{address} is ZooKeeper {version}, {mode}");
@@ -92,14 +92,13 @@ async fn version(address: &str, mut stream: TcpStream) -> Finding {
         return Finding::warning("server", text, advice);
     }
     match forgets(numbers).filter(|_| mode != "standalone") {
-        Some(issue) => Finding::warning(
-            "server",
-            text,
-            format!(
+        Some(issue) => {
+            let advice = format!(
                 "after a crash, this release can lose writes that its ensemble had confirmed ({issue}): a \
                  lock could be granted twice, or never; upgrade to 3.8.5, 3.9.4 or later"
-            ),
-        ),
+            );
+            Finding::warning("server", text, advice)
+        }
         None => Finding::good("server", format!("{text}; it has containers")),
     }
 }
