@@ -7,7 +7,9 @@ mod on_lost;
 pub(crate) mod period;
 mod watch;
 
+use std::convert::Infallible;
 use std::ffi::OsString;
+use std::future::pending;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,9 +17,7 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock::{
-    Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, LossReason, RunEntry, RunOutcome, Wait,
-};
+use zklock::{Begun, Client, ErrorKind, Hold, HoldState, Lock, LossReason, RunEntry, RunOutcome, Wait};
 
 use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;
@@ -107,6 +107,17 @@ enum Outcome {
     Lost,
 }
 
+/// A `zklock run` that has connected.
+struct Running<'a> {
+    run: &'a Run,
+    connection: &'a Connection,
+    signals: &'a Signals,
+    notify: Notify,
+    metrics: Option<MetricsFile<'a>>,
+    client: Client,
+    lock: Lock,
+}
+
 impl Run {
     pub(crate) async fn execute(
         &self,
@@ -120,61 +131,61 @@ impl Run {
             connected = self.choice.connect(connection, metrics.as_ref().map(MetricsFile::name)) => connected?,
             signal = signals.end() => return Ok(code_of(signal?)),
         };
-        let running = async {
-            let run =
-                self.execute_with((&client, &lock), connection, signals, &notify, wait, metrics.as_ref());
-            let Some(metrics) = &metrics else { return run.await };
-            metrics.write(&client);
-            let outcome = tokio::select! {
-                outcome = run => outcome,
-                never = metrics.keep(&client) => match never {},
-            };
-            metrics.write(&client);
-            outcome
-        };
+        let running = Running { run: self, connection, signals, notify, metrics, client, lock };
+        running.write_metrics();
         // Whatever happens, the session is closed before this process ends, so that nothing of it is left in the queue.
-        let outcome = running.await;
-        notify.tell("STOPPING=1").await;
-        client.close().await?;
+        let outcome = tokio::select! {
+            outcome = running.run(wait) => outcome,
+            never = running.keep_metrics() => match never {},
+        };
+        running.write_metrics();
+        running.notify.tell("STOPPING=1").await;
+        running.client.close().await?;
         outcome
     }
+}
 
-    async fn execute_with(
-        &self,
-        (client, lock): (&Client, &Lock),
-        connection: &Connection,
-        signals: &Signals,
-        notify: &Notify,
-        mut wait: Wait,
-        metrics: Option<&MetricsFile<'_>>,
-    ) -> Result<ExitCode, Failure> {
-        let job = self.period.job(&self.choice, lock)?;
+impl Running<'_> {
+    fn write_metrics(&self) {
+        self.metrics.iter().for_each(|metrics| metrics.write(&self.client));
+    }
+
+    async fn keep_metrics(&self) -> Infallible {
+        match &self.metrics {
+            Some(metrics) => metrics.keep(&self.client).await,
+            None => pending().await,
+        }
+    }
+
+    async fn run(&self, mut wait: Wait) -> Result<ExitCode, Failure> {
+        let Self { run: Run { choice, period, .. }, signals, notify, client, lock, .. } = self;
+        let job = period.job(choice, lock)?;
         loop {
             let begun = tokio::select! {
                 biased;
-                begun = period::begin(job.as_ref(), &self.choice, client, lock, wait) => begun,
+                begun = period::begin(job.as_ref(), choice, client, lock, wait) => begun,
                 signal = signals.end() => return Ok(code_of(signal?)),
                 never = notify.describe_wait(client, lock) => match never {},
             };
             let (hold, entry) = match begun {
                 Ok(Begun::Run(run)) => run,
                 Ok(Begun::Done(record)) => {
-                    if !self.choice.quiet {
+                    if !choice.quiet {
                         period::tell(lock.path(), &record);
                     }
                     return Ok(Exit::Done.into());
                 }
-                Err(failure) => return self.choice.conflict(failure).map(ExitCode::from),
+                Err(failure) => return choice.conflict(failure).map(ExitCode::from),
             };
-            metrics.iter().for_each(|metrics| metrics.write(client));
+            self.write_metrics();
             // The servers may take their time, so it comes before the look at the lease.
-            let mut variables = self.choice.variables(&hold).await?;
-            if self.notify {
+            let mut variables = choice.variables(&hold).await?;
+            if self.run.notify {
                 variables = notify::VARIABLES.into_iter().fold(variables, |all, name| all.and(name, None));
             }
-            let mut on_lost = OnLost::new(self.on_lost.as_ref(), variables);
+            let mut on_lost = OnLost::new(self.run.on_lost.as_ref(), variables);
             let outcome = tokio::select! {
-                outcome = self.run_under((&hold, entry.as_ref()), client, connection, signals, notify, &mut on_lost) => outcome,
+                outcome = self.run_under(&hold, entry.as_ref(), &mut on_lost) => outcome,
                 never = notify.watch_over(&hold) => match never {},
             };
             if let (Err(failure), Some(entry)) = (&outcome, &entry) {
@@ -186,11 +197,11 @@ impl Run {
             let signal = on_lost.end(signals).await?;
             match (outcome?, signal) {
                 (Outcome::Ended(code), _) => return Ok(code),
-                (Outcome::Lost, _) if !self.retry => return Ok(Exit::Lost.into()),
+                (Outcome::Lost, _) if !self.run.retry => return Ok(Exit::Lost.into()),
                 (Outcome::Lost, Some(signal)) => return Ok(code_of(signal)),
                 (Outcome::Lost, None) => {
                     say!("waiting for the lock {} to run the command again (--retry)", lock.path());
-                    wait = self.choice.wait();
+                    wait = choice.wait();
                 }
             }
         }
@@ -198,29 +209,19 @@ impl Run {
 
     async fn run_under(
         &self,
-        (hold, entry): (&Hold, Option<&RunEntry>),
-        client: &Client,
-        connection: &Connection,
-        signals: &Signals,
-        notify: &Notify,
+        hold: &Hold,
+        entry: Option<&RunEntry>,
         on_lost: &mut OnLost<'_>,
     ) -> Result<Outcome, Failure> {
-        let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
-        let limits = Limits { grace: self.kill_after, session_timeout };
-        let not_before = Moment::now().plus(self.at_least);
+        let limits = Limits::of(&self.client, self.run.kill_after);
+        let not_before = Moment::now().plus(self.run.at_least);
         // Without it, the lock of a killed process is free when its session times out.
-        let guard = match (client.session_key().await, connection.options()) {
-            (Ok(key), Ok(options)) => Some((key, not_before, options)),
-            _ => None,
-        };
+        let guard = self.client.session_key().await.ok().zip(self.connection.options().ok());
         if let Err(error) = lengthen(hold, &limits).await {
-            say!("{error}");
-            on_lost.start(&error.to_string());
-            return Ok(Outcome::Lost);
+            return Ok(on_lost.report(&error.to_string(), &error, Outcome::Lost));
         }
-        let watch =
-            Watch::start(hold, on_lost.variables(), limits, &self.command, self.at_most, signals, guard)?;
-        notify.tell(&format!("READY=1\nSTATUS=holding the lock {}", hold.path())).await;
+        let watch = Watch::start(self, hold, on_lost.variables(), limits, not_before, guard)?;
+        self.notify.tell(&format!("READY=1\nSTATUS=holding the lock {}", hold.path())).await;
         // The job's warden guards the session until the lock is released.
         let (ended, job) = watch.keep(on_lost).await?;
         let outcome = match ended.cause {
@@ -239,9 +240,7 @@ impl Run {
             };
             match entry.write(hold, run).await {
                 Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => {
-                    say!("{error}");
-                    on_lost.start(&error.to_string());
-                    return Ok(Outcome::Ended(Exit::Lost.into()));
+                    return Ok(on_lost.report(&error.to_string(), &error, Outcome::Ended(Exit::Lost.into())));
                 }
                 written => written?,
             }
@@ -256,15 +255,14 @@ impl Run {
                 // The command is done: what happens to the lock now does not change how the command ended.
                 Ok(reason) = hold.lost() => {
                     let reason = watch::reason_of(reason);
-                    say!("the lock {} was lost before --at-least was over: {reason}", hold.path());
-                    on_lost.start(&reason);
-                    return Ok(Outcome::Ended(outcome));
+                    let text = format!("the lock {} was lost before --at-least was over: {reason}", hold.path());
+                    return Ok(on_lost.report(&reason, &text, Outcome::Ended(outcome)));
                 }
-                signal = signals.end() => { signal?; }
+                signal = self.signals.end() => { signal?; }
             }
         }
         match hold.release().await {
-            Ok(()) if self.verbose => say!("released the lock {}", hold.path()),
+            Ok(()) if self.run.verbose => say!("released the lock {}", hold.path()),
             Ok(()) => {}
             Err(error) => match error.kind() {
                 ErrorKind::Lost(reason) => return Ok(lost_unnoticed(hold, &reason, on_lost)),
@@ -280,9 +278,8 @@ impl Run {
 /// may have done all of its work.
 fn lost_unnoticed(hold: &Hold, reason: &LossReason, on_lost: &mut OnLost<'_>) -> Outcome {
     let path = hold.path();
-    say!("the lock {path} was lost, and the command ended by itself before that was known");
-    on_lost.start(&reason.to_string());
-    Outcome::Ended(Exit::Lost.into())
+    let text = format!("the lock {path} was lost, and the command ended by itself before that was known");
+    on_lost.report(&reason.to_string(), &text, Outcome::Ended(Exit::Lost.into()))
 }
 
 /// Returns the exit code with which a shell reports this signal.

@@ -8,15 +8,14 @@
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::RecvFlags;
 use rustix::net::sockopt::socket_type;
 use zklock::face::Message;
 use zklock::{ClientOptions, SessionEnd, SessionKey};
@@ -25,7 +24,7 @@ use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::processes::clock::{Moment, timespec};
-use crate::processes::orders::receive_with_descriptors;
+use crate::processes::orders::{Peer, help};
 
 /// The first word of its command line, by which `main` knows it. It is for programs, so help and completions do not show
 /// it.
@@ -119,13 +118,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
         );
         return Exit::Usage.into();
     }
-    match watch() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say!("the guardian failed: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    help(c"guardian", "the guardian", watch)
 }
 
 /// Closes everything that the program has left open for its children, for example the port on which it listens. Otherwise
@@ -140,29 +133,20 @@ pub(crate) fn close_inherited() {
     }
 }
 
-fn watch() -> Result<(), Box<dyn Error>> {
-    // Only KILL ends it before its client.
-    SigSet::all().thread_block()?;
-    let _ = rustix::thread::set_name(c"guardian");
-    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let (mut received, mut descriptors, mut key, mut options) = (Vec::new(), Vec::new(), None, None);
+fn watch(mut peer: Peer) -> Result<(), Box<dyn Error>> {
+    let (mut key, mut options) = (None, None);
     loop {
         // What zklock-core's `guardian.rs` says.
-        while let Some(said) = Message::take(&mut received)? {
+        while let Some(said) = peer.take()? {
             match said.kind() {
                 // The pidfd of the client's process comes with it.
                 "watch" => {}
                 "session" => key = said.get_bytes("key").map(SessionKey::from_bytes).transpose()?,
                 "options" => {
-                    let problem = ClientOptions::passed_on(&said).err();
-                    let answer = match &problem {
-                        None => Message::new("watches"),
-                        Some(error) => Message::new("fails").and("why", error),
-                    };
-                    socket.write_all(&answer.to_line())?;
-                    if problem.is_some() {
-                        return Ok(());
+                    if let Err(error) = ClientOptions::passed_on(&said) {
+                        return Ok(peer.say(&Message::new("fails").and("why", &error))?);
                     }
+                    peer.say(&Message::new("watches"))?;
                     options = Some(said);
                 }
                 // The client looks after its session itself.
@@ -170,22 +154,22 @@ fn watch() -> Result<(), Box<dyn Error>> {
                 _ => return Err(Message::strange().into()),
             }
         }
-        let mut sources = vec![PollFd::new(&socket, PollFlags::IN)];
-        sources.extend(descriptors.first().map(|guarded| PollFd::new(guarded, PollFlags::IN)));
+        let mut sources = vec![PollFd::new(&peer.socket, PollFlags::IN)];
+        sources.extend(peer.descriptors.first().map(|guarded| PollFd::new(guarded, PollFlags::IN)));
         match poll(&mut sources, None) {
             Err(rustix::io::Errno::INTR) => continue,
             polled => polled?,
         };
         // The last message is received, even if the process is dead by now.
         let has_said = !sources[0].revents().is_empty();
-        match has_said.then(|| receive_with_descriptors(&socket, &mut received, &mut descriptors)) {
+        match has_said.then(|| peer.receive(RecvFlags::empty())) {
             Some(Ok(1..)) => {}
             Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             // The socket is at its end, or the process is dead and others keep its socket open.
             _ => break,
         }
     }
-    if let (Some(guarded), Some(key), Some(options)) = (descriptors.pop(), key, options) {
+    if let (Some(guarded), Some(key), Some(options)) = (peer.descriptors.pop(), key, options) {
         Guardian { guarded, key, not_before: Moment::now(), options }.end_session();
     }
     Ok(())

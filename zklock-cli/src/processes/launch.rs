@@ -18,8 +18,16 @@ use crate::processes::terminal;
 /// The first word of its command line, by which `main` knows it.
 pub(crate) const WORD: &str = "__launch";
 /// The third word, after the number of the warden: whether the job takes the foreground of the terminal.
-pub(crate) const FOREGROUND: &str = "foreground";
-pub(crate) const BACKGROUND: &str = "background";
+const FOREGROUND: &str = "foreground";
+const BACKGROUND: &str = "background";
+
+/// Returns the command that becomes a child of this process, in a process group of its own; the job's words are its arguments.
+pub(crate) fn command(in_foreground: bool) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    let place = if in_foreground { FOREGROUND } else { BACKGROUND };
+    command.args([WORD, &std::process::id().to_string(), place]).process_group(0);
+    command
+}
 
 /// Becomes the job; returns only if that fails.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {

@@ -13,16 +13,21 @@
 //!                   ended code [cause]: nothing is left of the job
 //! ```
 
-use std::io::{self, IoSliceMut};
+use std::error::Error;
+use std::ffi::CStr;
+use std::io::{self, IoSliceMut, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use nix::sys::signal::SigSet;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use zklock::face::times;
+use zklock::face::{Message, times};
+use zklock::{Client, ClientOptions};
 
 /// The times for the end of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +38,11 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
+    pub(crate) fn of(client: &Client, grace: Duration) -> Self {
+        let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
+        Self { grace, session_timeout }
+    }
+
     /// Returns the time from KILL to the end of the lease.
     pub(crate) fn margin(self) -> Duration {
         Duration::from_millis(100).min(times::KILL.of(self.session_timeout))
@@ -76,22 +86,58 @@ pub(crate) struct Ended {
     pub(crate) cause: Option<Cause>,
 }
 
-/// Receives bytes, and four descriptors at most. Returns how many bytes have come.
-pub(crate) fn receive_with_descriptors(
-    socket: &UnixStream,
-    bytes: &mut Vec<u8>,
-    descriptors: &mut Vec<OwnedFd>,
-) -> io::Result<usize> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut buffer = [0; 4096];
-    let received =
-        recvmsg(socket, &mut [IoSliceMut::new(&mut buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(received) = message {
-            descriptors.extend(received);
+/// The end of the pair of sockets that a helper process has as its input.
+pub(crate) struct Peer {
+    pub(crate) socket: UnixStream,
+    /// What came with the messages.
+    pub(crate) descriptors: Vec<OwnedFd>,
+    received: Vec<u8>,
+}
+
+impl Peer {
+    /// Takes the next message that has come.
+    pub(crate) fn take(&mut self) -> Result<Option<Message>, zklock::Error> {
+        Message::take(&mut self.received)
+    }
+
+    /// Receives bytes, and four descriptors at most. Returns how many bytes have come.
+    pub(crate) fn receive(&mut self, flags: RecvFlags) -> io::Result<usize> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut buffer = [0; 4096];
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
+        let count = recvmsg(&self.socket, &mut [IoSliceMut::new(&mut buffer)], &mut ancillary, flags)?.bytes;
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(received) = message {
+                self.descriptors.extend(received);
+            }
+        }
+        self.received.extend_from_slice(&buffer[..count]);
+        Ok(count)
+    }
+
+    pub(crate) fn say(&mut self, message: &Message) -> io::Result<()> {
+        self.socket.write_all(&message.to_line())
+    }
+}
+
+/// The `main` of a helper process, which only KILL ends before it has done its work.
+pub(crate) fn help(
+    name: &CStr,
+    title: &str,
+    work: impl FnOnce(Peer) -> Result<(), Box<dyn Error>>,
+) -> ExitCode {
+    let done = || {
+        SigSet::all().thread_block()?;
+        let _ = rustix::thread::set_name(name);
+        let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        work(Peer { socket, descriptors: Vec::new(), received: Vec::new() })
+    };
+    match done() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say!("{title} failed: {error}");
+            ExitCode::FAILURE
         }
     }
-    bytes.extend_from_slice(&buffer[..received.bytes]);
-    Ok(received.bytes)
 }

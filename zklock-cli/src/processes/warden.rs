@@ -13,11 +13,9 @@ mod plan;
 
 use std::error::Error;
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode, Stdio};
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::SigSet;
@@ -37,7 +35,7 @@ use crate::processes::descendants::{
 };
 use crate::processes::guardian::Guardian;
 use crate::processes::launch;
-use crate::processes::orders::{Cause, Limits, receive_with_descriptors};
+use crate::processes::orders::{Cause, Limits, Peer, help};
 use plan::{Plan, Step};
 
 /// The first word of its command line, by which `main` knows it.
@@ -48,48 +46,43 @@ const STREAMS: usize = 3;
 
 /// The warden's `main`.
 pub(crate) fn main(command: &[OsString]) -> ExitCode {
-    match keep(command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say!("the command's guardian failed: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    help(c"warden-of-job", "the command's guardian", |peer| keep(peer, command))
 }
 
-fn keep(command: &[OsString]) -> Result<(), Box<dyn Error>> {
-    // Only KILL ends it before its job.
-    SigSet::all().thread_block()?;
-    let _ = rustix::thread::set_name(c"warden-of-job");
+fn keep(mut peer: Peer, command: &[OsString]) -> Result<(), Box<dyn Error>> {
     set_child_subreaper(Some(rustix::process::getpid()))?;
     let mut children = SigSet::empty();
     children.add(nix::sys::signal::Signal::SIGCHLD);
     let children = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
 
-    let (mut received, mut descriptors) = (Vec::new(), Vec::new());
-    let Some(start) = receive_start(&socket, &mut received, &mut descriptors)? else { return Ok(()) };
+    // The first order, the job's input, output and errors, and the descriptor that shows when `zklock run` is dead.
+    let start = loop {
+        if let Some(start) = peer.take()? {
+            break start;
+        }
+        if peer.receive(RecvFlags::empty())? == 0 {
+            return Ok(());
+        }
+    };
     let (grace, session_timeout) = (start.need_time("kill-after")?, start.need_time("session-timeout")?);
     let lease_ends = Moment::at(start.need_time("lease-ends")?);
     let ends_at = start.get("ends-at")?.map(|nanos| Moment::at(Duration::from_nanos(nanos)));
-    let streams = descriptors.drain(..descriptors.len().min(STREAMS)).collect();
+    let streams = peer.descriptors.drain(..peer.descriptors.len().min(STREAMS)).collect();
     let in_foreground = start.get_bytes("in-foreground").is_some();
-    let guardian = descriptors.pop().map(|guarded| Guardian::of(guarded, start)).transpose()?.flatten();
+    let guarded = peer.descriptors.pop();
+    let guardian = guarded.map(|guarded| Guardian::of(guarded, start)).transpose()?.flatten();
     let group = match launch(command, in_foreground, streams) {
         Ok(group) => group,
-        Err(error) => {
-            let report = Message::new("not-started").and("why", &error);
-            return Ok(socket.write_all(&report.to_line())?);
-        }
+        Err(error) => return Ok(peer.say(&Message::new("not-started").and("why", &error))?),
     };
     let mut warden = Warden {
         group,
         plan: Plan::new(Limits { grace, session_timeout }, lease_ends, ends_at),
         code: None,
         is_killing: false,
-        socket: Some(socket),
-        received,
+        peer,
+        is_alone: false,
         guardian,
         has_left: false,
     };
@@ -98,35 +91,13 @@ fn keep(command: &[OsString]) -> Result<(), Box<dyn Error>> {
     warden.guard_session()
 }
 
-/// Receives the first order, the job's input, output and errors, and the descriptor that shows when `zklock run` is dead;
-/// `None` if `zklock run` is already gone.
-fn receive_start(
-    socket: &UnixStream,
-    received: &mut Vec<u8>,
-    descriptors: &mut Vec<OwnedFd>,
-) -> Result<Option<Message>, Box<dyn Error>> {
-    while receive_with_descriptors(socket, received, descriptors)? > 0 {
-        if let Some(start) = Message::take(received)? {
-            return Ok(Some(start));
-        }
-    }
-    Ok(None)
-}
-
 fn launch(command: &[OsString], in_foreground: bool, streams: Vec<OwnedFd>) -> io::Result<Pid> {
-    let Ok([input, output, errors]) = <[OwnedFd; 3]>::try_from(streams) else {
+    let Ok([input, output, errors]) = <[OwnedFd; STREAMS]>::try_from(streams) else {
         return Err(io::Error::other("its input, output and errors did not arrive"));
     };
-    let foreground = if in_foreground { launch::FOREGROUND } else { launch::BACKGROUND };
-    let child = Command::new("/proc/self/exe")
-        .args([launch::WORD, &std::process::id().to_string(), foreground])
-        .args(command)
-        .stdin(Stdio::from(input))
-        .stdout(Stdio::from(output))
-        .stderr(Stdio::from(errors))
-        .process_group(0)
-        .spawn()?;
-    Ok(Pid::from_child(&child))
+    let mut launcher = launch::command(in_foreground);
+    let launcher = launcher.args(command).stdin(Stdio::from(input)).stdout(Stdio::from(output));
+    Ok(Pid::from_child(&launcher.stderr(Stdio::from(errors)).spawn()?))
 }
 
 struct Warden {
@@ -136,10 +107,9 @@ struct Warden {
     /// How the first process has ended.
     code: Option<u8>,
     is_killing: bool,
-    /// `None` once `zklock run` is gone, or gives no orders any more.
-    socket: Option<UnixStream>,
-    /// What has come of the next order.
-    received: Vec<u8>,
+    peer: Peer,
+    /// Whether `zklock run` is gone, or gives no orders any more.
+    is_alone: bool,
     guardian: Option<Guardian>,
     /// Whether `zklock run` looks after its session itself.
     has_left: bool,
@@ -171,12 +141,12 @@ impl Warden {
             return Ok(());
         }
         loop {
-            while let Some(order) = Message::take(&mut self.received)? {
+            while let Some(order) = self.peer.take()? {
                 // The number of the job's group may be another's by now, so no other order is obeyed.
                 self.has_left |= order.kind() == "leave";
             }
-            let (Some(socket), Some(guardian)) = (&self.socket, &self.guardian) else { break };
-            let orders = PollFd::new(socket, PollFlags::IN);
+            let (false, Some(guardian)) = (self.is_alone, &self.guardian) else { break };
+            let orders = PollFd::new(&self.peer.socket, PollFlags::IN);
             let death = PollFd::new(guardian.guarded(), PollFlags::IN);
             match poll(&mut [orders, death], None) {
                 Ok(_) | Err(Errno::INTR) => self.receive(),
@@ -196,11 +166,9 @@ impl Warden {
         let when = Itimerspec { it_interval: timespec(Duration::ZERO), it_value: timespec(next) };
         timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &when)?;
         let mut descriptors = vec![PollFd::new(children, PollFlags::IN), PollFd::new(timer, PollFlags::IN)];
-        if let Some(socket) = &self.socket {
-            descriptors.push(PollFd::new(socket, PollFlags::IN));
-            if let Some(guardian) = &self.guardian {
-                descriptors.push(PollFd::new(guardian.guarded(), PollFlags::IN));
-            }
+        if !self.is_alone {
+            descriptors.push(PollFd::new(&self.peer.socket, PollFlags::IN));
+            descriptors.extend(self.guardian.iter().map(|one| PollFd::new(one.guarded(), PollFlags::IN)));
         }
         let is_watched_closely = self.is_killing || self.plan.cause().is_some();
         let timeout = is_watched_closely.then(|| timespec(BETWEEN_LOOKS));
@@ -235,7 +203,7 @@ impl Warden {
             self.kill();
             return Ok(());
         }
-        while let Some(order) = Message::take(&mut self.received)? {
+        while let Some(order) = self.peer.take()? {
             match order.kind() {
                 "lease-ends" => self.plan.renew(Moment::at(order.need_time("at")?)),
                 "end" => self.end(Cause::Lost),
@@ -254,21 +222,17 @@ impl Warden {
     /// Receives the orders that have come by now. Returns `false` if `zklock run` has given its last one, and all were
     /// received.
     fn receive(&mut self) -> bool {
-        let Some(socket) = &self.socket else { return true };
-        let mut bytes = [0; 4096];
-        let received = match rustix::net::recv(socket, &mut bytes, RecvFlags::DONTWAIT) {
-            Ok((received, _)) => received,
-            // A process that has inherited the other end may keep it open.
-            Err(Errno::AGAIN | Errno::INTR) if !self.guardian.as_ref().is_some_and(Guardian::is_dead) => {
-                return true;
-            }
-            Err(_) => 0,
-        };
-        self.received.extend_from_slice(&bytes[..received]);
-        if received == 0 {
-            self.socket = None;
-        }
-        received > 0
+        // A process that has inherited the other end may keep it open.
+        let lives = || !self.guardian.as_ref().is_some_and(Guardian::is_dead);
+        let may_say_more = self.is_alone
+            || match self.peer.receive(RecvFlags::DONTWAIT) {
+                Ok(received) => received > 0,
+                Err(error) => {
+                    [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) && lives()
+                }
+            };
+        self.is_alone |= !may_say_more;
+        may_say_more
     }
 
     fn take_steps(&mut self) {
@@ -303,7 +267,7 @@ impl Warden {
         if self.code.is_none() || is_group_there(self.group) {
             signal_group(self.group, Signal::KILL);
         }
-        if self.plan.cause() != Some(Cause::Leftover) || self.socket.is_none() {
+        if self.plan.cause() != Some(Cause::Leftover) || self.is_alone {
             kill_children();
         }
     }
@@ -311,15 +275,14 @@ impl Warden {
     /// Whether nothing is left of the job. Processes that left its group may stay if it ended by itself.
     fn is_over(&self) -> bool {
         let has_ended = self.code.is_some() && !is_group_there(self.group);
-        let may_leave_others =
-            matches!(self.plan.cause(), None | Some(Cause::Leftover)) && self.socket.is_some();
+        let may_leave_others = matches!(self.plan.cause(), None | Some(Cause::Leftover)) && !self.is_alone;
         has_ended && (may_leave_others || matches!(news(), News::NoChildren))
     }
 
     /// Sends a report. If nobody receives it, that is noticed soon enough.
     fn report(&mut self, report: &Message) {
-        if let Some(socket) = &mut self.socket {
-            let _ = socket.write_all(&report.to_line());
+        if !self.is_alone {
+            let _ = self.peer.say(report);
         }
     }
 }

@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 use zklock::face::Message;
-use zklock::{Client, ClientOptions, Error, ErrorKind, Hold, HoldState, Lock, Wait};
+use zklock::{Client, Error, ErrorKind, Hold, HoldState, Lock, Wait};
 
 use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;
@@ -75,8 +75,7 @@ impl<'a> Keeper<'a> {
         choice: &Choice,
         wait: Wait,
     ) -> io::Result<()> {
-        let session_timeout = client.session_timeout().unwrap_or(ClientOptions::DEFAULT_SESSION_TIMEOUT);
-        let limits = Limits { grace: Duration::MAX, session_timeout };
+        let limits = Limits::of(client, Duration::MAX);
         let begun = async {
             let hold = choice.acquire(client, lock, wait).await?;
             let variables = choice.variables(&hold).await?;

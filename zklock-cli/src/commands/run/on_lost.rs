@@ -1,9 +1,9 @@
 //! `--on-lost`: a command that runs when the lock is lost.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use nix::sys::signal::Signal;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -30,21 +30,22 @@ impl<'a> OnLost<'a> {
         &self.variables
     }
 
+    /// Says that the lock is lost, starts the command, and returns how the run ended.
+    pub(super) fn report<T>(&mut self, reason: &str, text: &impl Display, outcome: T) -> T {
+        say!("{text}");
+        self.start(reason);
+        outcome
+    }
+
     /// Starts the command. It waits for nothing, because the end of the job must not be late. A second report of the
     /// same loss starts nothing.
     pub(super) fn start(&mut self, reason: &str) {
         let Some(words) = self.command.take() else { return };
         // All signals that we read are blocked, and a program inherits that. The launcher unblocks them.
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = launch::command(false);
         self.variables.set(&mut command);
-        let started = command
-            .args([launch::WORD, &std::process::id().to_string(), launch::BACKGROUND, "sh", "-c"])
-            .args([words.as_os_str(), OsStr::new("zklock")])
-            .env("ZKLOCK_REASON", reason)
-            .stdin(Stdio::null())
-            .process_group(0)
-            .spawn();
-        match started {
+        command.args([OsStr::new("sh"), OsStr::new("-c"), words, OsStr::new("zklock")]);
+        match command.env("ZKLOCK_REASON", reason).stdin(Stdio::null()).spawn() {
             Ok(child) => self.child = Some(child),
             Err(error) => say!("the command of --on-lost could not be started: {error}"),
         }

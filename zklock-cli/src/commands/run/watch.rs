@@ -1,6 +1,6 @@
 //! One run of a command: its job on one side, the hold on the other, and the signals and the terminal between them.
 
-use std::ffi::OsString;
+use std::fmt::Display;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -8,6 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use zklock::face::Message;
 use zklock::{ClientOptions, ErrorKind, Hold, HoldState, LossReason, SessionKey};
 
+use super::Running;
 use super::job::Job;
 use super::on_lost::OnLost;
 use crate::commands::variables::Variables;
@@ -16,7 +17,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::processes::clock::Moment;
 use crate::processes::orders::{Cause, Ended, Limits};
-use crate::processes::signals::{Signals, Whom, suspend};
+use crate::processes::signals::{Whom, suspend};
 use crate::processes::terminal::Terminal;
 
 /// The warden is told of a change of the lease that is greater than this.
@@ -26,10 +27,9 @@ const NOTABLE: Duration = Duration::from_millis(1);
 const SILENCE: &str = "no server has confirmed it in time";
 
 pub(super) struct Watch<'a> {
+    running: &'a Running<'a>,
     hold: &'a Hold,
     limits: Limits,
-    at_most: Option<Duration>,
-    signals: &'a Signals,
     job: Job,
     terminal: Option<Terminal>,
     /// The end of the lease that the warden knows.
@@ -45,45 +45,41 @@ pub(super) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub(super) fn start(
+        running: &'a Running<'a>,
         hold: &'a Hold,
         variables: &Variables,
         limits: Limits,
-        command: &[OsString],
-        at_most: Option<Duration>,
-        signals: &'a Signals,
-        guard: Option<(SessionKey, Moment, ClientOptions)>,
+        not_before: Moment,
+        guard: Option<(SessionKey, ClientOptions)>,
     ) -> Result<Self, Failure> {
-        let terminal = Terminal::new();
-        let lease_ends = lease_end(hold);
+        let (terminal, lease_ends) = (Terminal::new(), lease_end(hold));
         let mut start = Message::new("start")
             .time("kill-after", limits.grace)
             .time("session-timeout", limits.session_timeout)
             .time("lease-ends", lease_ends.since_boot());
-        if let Some(at_most) = at_most {
+        if let Some(at_most) = running.run.at_most {
             start = start.time("ends-at", Moment::now().plus(at_most).since_boot());
         }
         if terminal.as_ref().is_some_and(Terminal::is_for_the_job) {
             start = start.and("in-foreground", "yes");
         }
-        if let Some((key, not_before, options)) = guard {
+        if let Some((key, options)) = guard {
             start = start.bytes("key", &key.to_bytes()).time("not-before", not_before.since_boot());
             start = options.pass_on(start);
         }
-        let job = Job::start(command, variables, &start).map_err(|error| {
-            Failure::new(Exit::Other, format!("the command could not be started: {error}"))
-        })?;
+        let job = Job::start(&running.run.command, variables, &start).map_err(not_started)?;
+        let (is_at_risk, is_lost, is_ending, is_stopping) = (false, false, false, false);
         Ok(Self {
+            running,
             hold,
             limits,
-            at_most,
-            signals,
             job,
             terminal,
             lease_ends,
-            is_at_risk: false,
-            is_lost: false,
-            is_ending: false,
-            is_stopping: false,
+            is_at_risk,
+            is_lost,
+            is_ending,
+            is_stopping,
         })
     }
 
@@ -119,7 +115,7 @@ impl<'a> Watch<'a> {
                     self.job.order(&Message::new("end")).await;
                     on_lost.start(&reason);
                 }
-                signal = self.signals.next() => self.pass_on(signal?).await?,
+                signal = self.running.signals.next() => self.pass_on(signal?).await,
                 _ = ticks.tick() => self.look_at_lease().await,
             }
         }
@@ -131,15 +127,14 @@ impl<'a> Watch<'a> {
         match (report.kind(), report.get("cause")?) {
             ("stopped", _) => self.stopped(report.need("signal")?).await?,
             ("not-started", _) => {
-                let error: String = report.need("why")?;
-                return Err(Failure::new(Exit::Other, format!("the command could not be started: {error}")));
+                return Err(not_started(report.need::<String>("why")?));
             }
             ("ending", Some(Cause::LeaseEnds)) => {
                 say!("the lock {path} is about to be lost, since {SILENCE}; ending the command");
                 on_lost.start(SILENCE);
             }
             ("ending", Some(Cause::AtMost)) => {
-                let at_most = duration::short(self.at_most.unwrap_or_default());
+                let at_most = duration::short(self.running.run.at_most.unwrap_or_default());
                 say!("the command has run for {at_most}, its limit (--at-most); ending it");
             }
             // A loss was already reported, and ending what is left over is a part of success.
@@ -179,15 +174,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    async fn pass_on(&mut self, signal: Signal) -> Result<(), Failure> {
-        match signal {
-            Signal::SIGCONT => self.go_on().await,
-            signal => {
-                self.is_stopping |= signal == Signal::SIGTSTP;
-                self.job.signal(signal).await;
-            }
+    async fn pass_on(&mut self, signal: Signal) {
+        if signal == Signal::SIGCONT {
+            return self.go_on().await;
         }
-        Ok(())
+        self.is_stopping |= signal == Signal::SIGTSTP;
+        self.job.signal(signal).await;
     }
 
     /// Stops, because the job has stopped: with a terminal, its shell should know.
@@ -214,10 +206,9 @@ impl<'a> Watch<'a> {
     /// to.
     async fn go_on(&mut self) {
         if self.hold.valid_for() <= self.limits.least_lease() {
-            match self.hold.confirm().await {
-                Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => return,
-                // It may be a matter of moments. The lease as it is known still holds.
-                _ => {}
+            // Any other error may be a matter of moments. The lease as it is known still holds.
+            if self.hold.confirm().await.is_err_and(|error| matches!(error.kind(), ErrorKind::Lost(_))) {
+                return;
             }
         }
         self.look_at_lease().await;
@@ -232,6 +223,10 @@ impl<'a> Watch<'a> {
             terminal.take_back(group);
         }
     }
+}
+
+fn not_started(why: impl Display) -> Failure {
+    Failure::new(Exit::Other, format!("the command could not be started: {why}"))
 }
 
 /// Returns why the lock was lost.
