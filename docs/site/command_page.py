@@ -13,7 +13,7 @@ ITEM = re.compile(r"^ {2,6}([-<\[]\S*(?: \S+)*)(?: {2,}(.*))?$")
 
 def asked(program: pathlib.Path, words: list[str]) -> str:
     # Without the variables of who builds the site, which the help would show.
-    return subprocess.run([program, *words, "--help"], env={}, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+    return subprocess.run([program, *words, "--help-all"], env={}, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
 
 
 def sections(text: str) -> dict[str, list[str]]:
@@ -63,7 +63,7 @@ def exit_codes(lines: list[str]) -> list[str]:
 
 def page(program: pathlib.Path) -> str:
     whole = sections(asked(program, []))
-    made = ["# The command", "What `zklock --help` and `zklock COMMAND --help` say. For man pages, see `man zklock` and `man zklock-run`."]
+    made = ["# The command", "What `zklock --help-all` and `zklock COMMAND --help-all` say. With `--help`, they say what is needed first. For man pages, see `man zklock` and `man zklock-run`."]
 
     def commands(of: dict[str, list[str]]) -> list[str]:
         return re.findall(r"^  ([a-z-]+)  ", "\n".join(of.get("Commands", [])), re.MULTILINE)
@@ -75,7 +75,7 @@ def page(program: pathlib.Path) -> str:
         made.append(f"```text\n{usage}\n```")
         made.append(escaped("\n".join(own[""])).strip())
         for heading in "Arguments", "Options":
-            if listed := [item for item in items(own.get(heading, []), words) if "`-h, --help`" not in item]:
+            if listed := [item for item in items(own.get(heading, []), words) if "--help" not in item]:
                 made.extend([f"**{heading}**", "\n".join(listed)])
         for name in commands(own):
             explain([*words, name])

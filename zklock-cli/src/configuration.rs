@@ -18,7 +18,7 @@ const OF_ALL_USERS: &str = "/etc/zklock.conf";
 /// More than any configuration has.
 const LONGEST: u64 = 64 * 1024;
 
-/// The text about it in `zklock --help` and the man page.
+/// The text about it in `zklock --help-all` and the man page.
 pub(crate) const HELP: &str = "\
 Configuration file:
   You can put the options under Connection into a file, one per line,

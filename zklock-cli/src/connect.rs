@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Args};
 use zklock::face::{Named, Value, times};
 use zklock::{Client, ClientOptions, ErrorKind};
 
@@ -15,19 +15,23 @@ use crate::failure::Failure;
 /// What the command cannot do without, was not built with, or has variables for.
 const LEFT_OUT: [&str; 5] = ["heartbeat", "kerberos", "auth-env", "sasl-env", "pass-phrase-env"];
 
+const HEADING: &str = "Connection";
+
 /// How to reach the ensemble.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Connection")]
+#[command(next_help_heading = HEADING)]
 pub(crate) struct Connection {
     /// A file with options of the connection [default: ~/.config/zklock.conf, else /etc/zklock.conf]
-    #[arg(long, env = "ZKLOCK_CONFIG", value_name = "FILE", global = true)]
+    #[arg(long, env = "ZKLOCK_CONFIG", value_name = "FILE", global = true, hide_short_help = true)]
     config: Option<PathBuf>,
 
-    /// The servers, host:port,host:port; a /chroot may follow
+    /// The servers, host:port,host:port.
+    ///
+    /// A /chroot may follow
     #[arg(long, short = 'H', env = is_usable("ZKLOCK_HOSTS").then_some("ZKLOCK_HOSTS"), global = true)]
     pub(crate) hosts: Option<String>,
 
-    #[command(flatten)]
+    #[arg(skip)]
     given: Given,
 
     /// Whether the option names the servers, and not a variable.
@@ -49,36 +53,6 @@ impl fmt::Debug for Given {
     }
 }
 
-/// Passwords are not on the command line, where others see them.
-impl Args for Given {
-    fn augment_args(command: Command) -> Command {
-        command.args(options().filter(|option| !is_secret(option)).map(argument))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Given {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = options().filter_map(|option| {
-            let variable = variable(option.name);
-            if is_secret(option) {
-                let is_set = std::env::var_os(&variable).is_some_and(|value| !value.is_empty());
-                return is_set.then(|| (format!("{}-env", option.name), variable));
-            }
-            Some((option.name.to_owned(), matches.get_one::<String>(option.name)?.clone()))
-        });
-        Ok(Self(given.collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
 /// Returns the options of the library that the command has.
 pub(crate) fn options() -> impl Iterator<Item = &'static Named<ClientOptions>> {
     ClientOptions::NAMED.iter().filter(|option| !LEFT_OUT.contains(&option.name))
@@ -86,6 +60,21 @@ pub(crate) fn options() -> impl Iterator<Item = &'static Named<ClientOptions>> {
 
 fn is_secret(option: &Named<ClientOptions>) -> bool {
     matches!(option.value, Value::Secret(_))
+}
+
+/// Returns an argument for each of them. Passwords are not on the command line, where others see them.
+pub(crate) fn arguments() -> impl Iterator<Item = Arg> {
+    options().filter(|option| !is_secret(option)).map(argument)
+}
+
+/// Returns the value of an option, or where it is.
+fn given(option: &Named<ClientOptions>, matches: &ArgMatches) -> Option<(String, String)> {
+    if is_secret(option) {
+        let variable = variable(option.name);
+        let is_set = std::env::var_os(&variable).is_some_and(|value| !value.is_empty());
+        return is_set.then(|| (format!("{}-env", option.name), variable));
+    }
+    Some((option.name.to_owned(), matches.get_one::<String>(option.name)?.clone()))
 }
 
 fn argument(option: &'static Named<ClientOptions>) -> Arg {
@@ -102,6 +91,8 @@ fn argument(option: &'static Named<ClientOptions>) -> Arg {
         .help(format!("{}{default}", option.about))
         // A list may have hashes of passwords.
         .hide_env_values(option.name == "access")
+        .help_heading(HEADING)
+        .hide_short_help(true)
         .global(true);
     if option.value == Value::YesNo {
         argument = argument.num_args(0..=1).require_equals(true).default_missing_value("yes");
@@ -157,6 +148,7 @@ impl Connection {
     pub(crate) fn complete(&mut self, matches: &ArgMatches, source: Source, of_file: Vec<(String, String)>) {
         self.names_hosts = matches.value_source("hosts") == Some(ValueSource::CommandLine);
         self.source = source;
+        self.given.0 = options().filter_map(|option| given(option, matches)).collect();
         for (name, value) in of_file {
             if name == "hosts" {
                 self.hosts.get_or_insert(value);

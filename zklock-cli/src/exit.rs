@@ -20,7 +20,7 @@ pub(crate) enum Exit {
     NotFound = 127,
 }
 
-/// The meaning of the codes, for `zklock --help` and the man page.
+/// The meaning of the codes, for `zklock --help-all` and the man page.
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done, also before in this period (--every); `run`: the job's own exit code, or 128 and the

@@ -50,8 +50,8 @@ mod processes;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
+use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, FromArgMatches};
 use nix::sys::signal::SigSet;
 
 use arguments::{Arguments, Command};
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
 /// Whether the subcommand is `zklock acquire`. If the words do not show which one it is, any of them may be.
 fn is_acquire(words: &[OsString]) -> bool {
     let program = OsString::from("zklock");
-    let command = Arguments::command().ignore_errors(true);
+    let command = arguments::command(false).ignore_errors(true);
     let matches = command.try_get_matches_from([&program].into_iter().chain(words));
     match matches.as_ref().ok().and_then(|matches| matches.subcommand_name()) {
         Some(name) => name == acquire::NAME,
@@ -125,7 +125,8 @@ enum Role<'a> {
 fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
     let program = OsString::from("zklock");
     let words = || [&program].into_iter().chain(words);
-    let matches = Arguments::command().try_get_matches_from(words()).map_err(with_right_name)?;
+    let says_all = words().any(|word| word == "--help-all");
+    let matches = arguments::command(says_all).try_get_matches_from(words()).map_err(with_right_name)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     // Commands that need no servers work with any configuration.
     if !matches!(
@@ -182,15 +183,15 @@ fn execute(arguments: &Arguments, words: &[OsString], role: Role<'_>) -> Result<
             Command::Break(it) => connection.with_client(async |client| it.execute(client).await).await?,
             Command::Evict(it) => connection.with_client(async |client| it.execute(client).await).await?,
             Command::RequestRelease(it) => {
-                connection.with_client(async |client| it.execute(client).await).await?
+                connection.with_client(async |client| it.execute(client).await).await?;
             }
             Command::Doctor(doctor) => return Ok(doctor.execute(connection).await?.into()),
             Command::Bench(bench) => bench.execute(connection).await?,
             Command::Fence(fence) => fence.execute()?,
             Command::Quickstart(_) => {}
             Command::Testing(testing) => testing.execute()?,
-            Command::Completions(completions) => completions.execute(Arguments::command())?,
-            Command::Man(man) => man.execute(Arguments::command())?,
+            Command::Completions(completions) => completions.execute(arguments::command(true))?,
+            Command::Man(man) => man.execute(arguments::command(true))?,
         }
         Ok(Exit::Done.into())
     })

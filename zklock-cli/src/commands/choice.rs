@@ -23,11 +23,11 @@ pub(crate) struct Choice {
     pub(crate) mutex: Option<String>,
 
     /// Hold the read side of the read/write lock at this path
-    #[arg(long, value_name = "PATH", group = "lock")]
+    #[arg(hide_short_help = true, long, value_name = "PATH", group = "lock")]
     read: Option<String>,
 
     /// Hold the write side of the read/write lock at this path
-    #[arg(long, value_name = "PATH", group = "lock")]
+    #[arg(hide_short_help = true, long, value_name = "PATH", group = "lock")]
     write: Option<String>,
 
     /// Hold one of N permits of the semaphore at this path
@@ -39,13 +39,13 @@ pub(crate) struct Choice {
     election: Option<String>,
 
     /// Hold the single-node lock at this path: one node and no queue, for jobs that try once
-    #[arg(long, value_name = "PATH", group = "lock")]
+    #[arg(hide_short_help = true, long, value_name = "PATH", group = "lock")]
     single_node: Option<String>,
 
     /// Share the queue of another library, kazoo or writelock, or of a home-made lock: for one whose nodes are called
     /// report_lock_0000000001, the pattern is '{name}_lock_{sequence}'. {any} stands for what each contender chooses, and
     /// {R|W} for the letters of readers and writers
-    #[arg(long, value_name = "NAMING")]
+    #[arg(hide_short_help = true, long, value_name = "NAMING")]
     pub(crate) naming: Option<Naming>,
 
     /// Wait for the lock for no longer than this
@@ -56,17 +56,18 @@ pub(crate) struct Choice {
     #[arg(long = "try", conflicts_with = "timeout")]
     tries: bool,
 
-    /// Print nothing if another has the lock: the codes 120 and 121 say so. Errors and losses are still
-    /// printed
+    /// Print nothing if another has the lock.
+    ///
+    /// The codes 120 and 121 say so. Errors and losses are still printed
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
     /// End with this code if another has the lock, in place of 120 and 121
-    #[arg(long, short = 'E', value_name = "CODE")]
+    #[arg(hide_short_help = true, long, short = 'E', value_name = "CODE")]
     pub(crate) conflict_exit_code: Option<u8>,
 
     /// Also set ZKLOCK_ENSEMBLE (the ensemble's identity), for `zklock fence publish`
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     fence: bool,
 }
 

@@ -59,9 +59,9 @@ impl Doctor {
             findings.push(worst);
         }
         if self.json {
-            print_json(&findings)?
+            print_json(&findings)?;
         } else {
-            print(&finding::text(&findings))?
+            print(&finding::text(&findings))?;
         }
         Ok(if findings.iter().any(Finding::is_bad) { Exit::Finding } else { Exit::Done })
     }

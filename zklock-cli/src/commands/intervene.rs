@@ -37,7 +37,7 @@ pub(crate) struct Break {
 
 /// Take one contender out of the queue, by deleting its node
 ///
-/// A waiter queues again. A holder loses the lock: see `zklock break --help`.
+/// A waiter queues again. A holder loses the lock: see `zklock break --help-all`.
 #[derive(Args, Debug)]
 pub(crate) struct Evict {
     #[command(flatten)]

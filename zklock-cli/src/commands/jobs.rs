@@ -16,7 +16,7 @@ use crate::output::{columns, harmless, print, print_json};
 /// The name of the node below a job that has its record.
 const RECORD: &str = "last-run";
 
-/// Show the jobs below a path that run once in each period (run --every): the last run, and when the next one is due
+/// Show the jobs below a path (run --every), with the last run and when the next one is due
 ///
 /// It looks at every node below the path, one after the other. HOLDER holds the job's mutex now. A job that is running although
 /// nobody holds it has crashed. Times are compared with the clock of this machine. A job whose record cannot be read, or is from

@@ -59,7 +59,7 @@ pub(crate) struct Run {
     period: Period,
 
     /// Keep the lock for this long, even if the command ends earlier
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
+    #[arg(hide_short_help = true, long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
     at_least: Duration,
 
     /// End the command if it runs for longer than this, with code 124
@@ -72,29 +72,34 @@ pub(crate) struct Run {
 
     /// The time from TERM to KILL when the command is ended. If the lease is about to end, a tenth of the session
     /// timeout at most
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
+    #[arg(hide_short_help = true, long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
     kill_after: Duration,
 
-    /// When the lock is lost, also run this with `sh -c`. Its environment is that of the command plus ZKLOCK_REASON. The
-    /// command's end does not wait for it, but zklock does
+    /// When the lock is lost, also run this with `sh -c`.
+    ///
+    /// Its environment is that of the command plus ZKLOCK_REASON. The command's end does not wait for it, but zklock does
     #[arg(long, value_name = "COMMAND")]
     on_lost: Option<OsString>,
 
-    /// Say on stderr what is waited for, when the lock is held, and when it is released
+    /// Say on stderr what happens to the lock.
+    ///
+    /// It says what is waited for, when the lock is held, and when it is released
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
 
     /// Tell systemd when the lock is held (READY=1), what is waited for (STATUS), and that the lease is alive (WATCHDOG=1).
     /// Without NOTIFY_SOCKET this does nothing. The command does not get NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     notify: bool,
 
     /// Write the figures of the lock to this file, NAME.prom, for node_exporter: how long it waited and held, and losses. The
     /// file is replaced when the lock is acquired, every 5 s, and at the end
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     metrics_file: Option<PathBuf>,
 
-    /// The command and its arguments. Options after its first word belong to the command
+    /// The command and its arguments.
+    ///
+    /// Options after its first word belong to the command
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -176,7 +176,7 @@ fn completions_and_manual_come_from_the_same_source() {
 
 #[test]
 fn help_lists_the_commands_and_the_exit_codes() {
-    let help = output(zklock().arg("--help"));
+    let help = output(zklock().arg("--help-all"));
     assert_eq!((help.code, &*help.errors), (Some(0), ""));
     for part in [
         "run",
@@ -197,4 +197,35 @@ fn help_lists_the_commands_and_the_exit_codes() {
     }
     let ended = output(zklock().arg("fly"));
     assert_eq!(ended.code, Some(64));
+}
+
+#[test]
+fn help_is_a_screen_and_help_all_has_the_rest() {
+    let whole = output(zklock().arg("--help")).out;
+    let (first, further) = whole.split_once("\nFurther:\n").expect("the other commands");
+    for name in ["run", "ls", "doctor", "break"] {
+        assert!(
+            first.contains(&format!("\n  {name} ")) && !further.contains(&format!("  {name} ")),
+            "{whole}"
+        );
+    }
+    let all = output(zklock().arg("--help-all")).out;
+    let (_, commands) = all.split_once("Commands:\n").expect("all commands");
+    let names: Vec<_> = commands
+        .lines()
+        .map_while(|line| line.strip_prefix("  ")?.split_whitespace().next().map(str::to_owned))
+        .collect();
+    assert_eq!(names.len(), 17, "{all}");
+    for name in &names {
+        assert!(whole.contains(&format!("\n  {name} ")), "{name}: {whole}");
+        let screen = output(zklock().args([name, "--help"])).out;
+        assert!(screen.lines().count() <= 24, "{screen}");
+        assert!(screen.contains("--help-all") && !screen.contains("--session-timeout"), "{screen}");
+        let all = output(zklock().args([name, "--help-all"])).out;
+        assert!(all.contains("--session-timeout") && all.lines().count() > 60, "{all}");
+    }
+    let page = output(zklock().args(["man", "run"])).out;
+    for further in ["after\\-failure", "metrics\\-file", "session\\-timeout", "single\\-node"] {
+        assert!(page.contains(further), "{further}: {page}");
+    }
 }

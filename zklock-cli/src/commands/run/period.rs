@@ -12,7 +12,9 @@ use crate::output::harmless;
 
 #[derive(Args, Debug)]
 pub(crate) struct Period {
-    /// Run the command on one host in each period of this length. If it is done in this period, say so (unless --quiet), and end
+    /// Run the command on one host in each period of this length.
+    ///
+    /// If it is done in this period, say so (unless --quiet), and end
     /// with code 0. Periods are counted from 1970-01-01T00:00:00Z, on the clocks of the servers. The command has done its work if
     /// it ends with code 0
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
@@ -20,12 +22,12 @@ pub(crate) struct Period {
 
     /// Let periods begin so much later. Clocks differ, so do not start a job where a period begins: for a daily job that cron
     /// starts at midnight UTC, 12h is good
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true, requires = "every")]
+    #[arg(hide_short_help = true, long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true, requires = "every")]
     offset: Duration,
 
     /// When the command runs again after it has failed, its host has died, or the lock was lost: in the same period, as soon as
     /// a host starts it, or in the next one
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = AfterFailure::Again, requires = "every")]
+    #[arg(hide_short_help = true, long, value_name = "WHEN", value_enum, default_value_t = AfterFailure::Again, requires = "every")]
     after_failure: AfterFailure,
 }
 
