@@ -2,7 +2,7 @@
 
     python3 -B tests/examples.py
 
-It reads the sources: what zklock-core exports, and the public items in the `impl` blocks of that. First it tries itself.
+It reads the sources: what zklock-core exports, in lib.rs or further.rs, and the public items in the `impl` blocks of that. First it tries itself.
 """
 
 import pathlib
@@ -10,11 +10,9 @@ import re
 import sys
 
 CORE = pathlib.Path(__file__).resolve().parents[1] / "zklock-core"
-# Where items are, and which `pub use` in which file shows them to users. A file belongs to the first folder that it is in.
-SHOWN = {
-    "src": ("src/lib.rs", "self"),
-    "machine/src": ("src/lib.rs", "zklock_machine"),
-}
+# Where items are, and which `pub use` shows them to users. A file belongs to the first folder that it is in.
+SHOWN = {"src": "(?:self|crate)", "machine/src": "zklock_machine"}
+EXPORTERS = ("src/lib.rs", "src/further.rs")
 IMPL = re.compile(r"impl(?:<[^>]*>)? (?!.* for )(\w+)")
 ITEM = re.compile(r"( *)pub (?:(?:const|async) )*(fn|struct|enum|trait|type|const) (\w+)")
 EXAMPLE = re.compile(r"^# Examples\n(?:.*\n)*?```(?:no_run|should_panic)?$", re.M)
@@ -52,8 +50,8 @@ if __name__ == "__main__":
     for file in sorted(CORE.rglob("*.rs")):
         folder = next((folder for folder in SHOWN if CORE / folder in file.parents), None)
         if folder:
-            exporter, path = SHOWN[folder]
-            found = lacking(file.read_text(), exported((CORE / exporter).read_text(), path))
+            names = set().union(*(exported((CORE / exporter).read_text(), SHOWN[folder]) for exporter in EXPORTERS))
+            found = lacking(file.read_text(), names)
             wrong += [f"{file.relative_to(CORE.parent)}:{line}: {name} has no example" for line, name in found]
     print(*wrong, sep="\n", end="\n" if wrong else "", file=sys.stderr)
     sys.exit(bool(wrong))

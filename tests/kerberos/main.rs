@@ -13,7 +13,8 @@ use ground::kerberos::{Kdc, REALM};
 use ground::{Ensemble, until};
 use std::path::Path;
 use std::time::Duration;
-use zklock::{Access, Client, ClientOptions, Credentials, ErrorKind};
+use zklock::further::{Access, Credentials};
+use zklock::{Client, ClientOptions, ErrorKind};
 use zookeeper_client::SaslOptions;
 
 /// The host in the servers' principal, which cannot contain an address. Clients that connect to an address have to state it.

@@ -10,7 +10,9 @@ use ground::wire::Admin;
 use ground::{Ensemble, Server, until};
 use std::collections::VecDeque;
 use std::time::Duration;
-use zklock::{Client, Foreign, Lock, LockSpec, Watching};
+use zklock::face::Watching;
+use zklock::further::Foreign;
+use zklock::{Client, Lock, LockSpec};
 
 fn mutex(client: &Client, path: &str, watching: Watching) -> Lock {
     // Otherwise the holder would watch the children, too, to find contenders that cannot see it.

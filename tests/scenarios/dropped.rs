@@ -5,7 +5,8 @@ use crate::support::queue::{A_WHILE, held};
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger};
 use std::time::Duration;
-use zklock::{Client, Lock, LockSpec, Watching};
+use zklock::face::Watching;
+use zklock::{Client, Lock, LockSpec};
 
 /// Enough to have seen the old bug many times in each case: with the plain mutex, one try in 25 to 60 met it.
 const ROUNDS: usize = 150;

@@ -6,7 +6,8 @@ use crate::support::warnings::{about, collect};
 use crate::support::{client, confirmed, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Side};
-use zklock::{ErrorKind, Foreign, Lock, LockSpec, LossReason, Naming, Role};
+use zklock::further::{Foreign, Naming, Role};
+use zklock::{ErrorKind, Lock, LockSpec, LossReason};
 
 /// A contender for one of several locks under one node, as some programs name it.
 const SEVERAL: &str = "report_lock_";

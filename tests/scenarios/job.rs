@@ -5,7 +5,8 @@ use crate::support::{SOON, client, operator, says, soon};
 use ground::until;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinHandle;
-use zklock::{AfterFailure, Begun, Client, ErrorKind, Job, JobSpec, LossReason, Record, Run, RunOutcome};
+use zklock::further::{AfterFailure, Record, RunOutcome};
+use zklock::{Begun, Client, ErrorKind, Job, JobSpec, LossReason, Run};
 use zklock_testkit::{Fault, Injected, Kind, Server};
 
 const PATH: &str = "/jobs/report";

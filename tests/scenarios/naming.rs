@@ -4,7 +4,7 @@ use crate::support::queue::held;
 use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put};
 use crate::support::{client, operator, proxied_client, soon};
 use ground::{Kind, Side};
-use zklock::{Naming, Role};
+use zklock::further::{Naming, Role};
 
 /// Whether this is the name, with a mark of this length, and the ten digits that the server appends. A mark with dashes is a UUID
 /// of version 8.

@@ -5,7 +5,8 @@ use crate::support::strangers::put;
 use crate::support::{SOON, client, named, operator, proxied_client, says, settled, soon};
 use ground::{Action, Kind, Side, Trigger};
 use std::time::Duration;
-use zklock::{Client, ErrorKind, Foreign, Lock, LockSpec, LossReason, Naming, Role};
+use zklock::further::{Foreign, Naming, Role};
+use zklock::{Client, ErrorKind, Lock, LockSpec, LossReason};
 
 /// The layouts that users have, each with what others write before the number in the way of a mutex or a writer.
 const LAYOUTS: [(&str, &str); 5] = [

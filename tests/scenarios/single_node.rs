@@ -9,7 +9,8 @@ use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger, shared};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock::{ErrorKind, LockSpec, LossReason, Watching};
+use zklock::face::Watching;
+use zklock::{ErrorKind, LockSpec, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {

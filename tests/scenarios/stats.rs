@@ -4,7 +4,8 @@ use crate::support::queue::held;
 use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
 use ground::until;
 use std::time::Duration;
-use zklock::{AcquireOutcome, Client, ErrorKind, Histogram, LockSpec, LossReason};
+use zklock::further::{AcquireOutcome, Histogram};
+use zklock::{Client, ErrorKind, LockSpec, LossReason};
 
 /// How many acquires of this client ended like this, in the order of the outcomes.
 fn outcomes(client: &Client) -> Vec<u64> {

@@ -4,7 +4,8 @@ use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put};
 use crate::support::{SOON, client, operator, says, settled, soon};
 use ground::wire::Mode;
-use zklock::{Client, ErrorKind, Foreign, HoldState, Lock, LockSpec, LossReason, Naming, Role};
+use zklock::further::{Foreign, Naming, Role};
+use zklock::{Client, ErrorKind, HoldState, Lock, LockSpec, LossReason};
 
 /// Whether the foreign node is a stranger to a lock of this naming scheme and role. Written by hand from the behaviour of the
 /// libraries, so that the table in the code does not check itself.

@@ -5,7 +5,8 @@ use crate::support::queue::held;
 use crate::support::{client, operator, proxied_client, settled, soon};
 use ground::{Kind, Proxy};
 use std::time::Duration;
-use zklock::{Client, Hold, Lock, LockSpec, Naming};
+use zklock::further::Naming;
+use zklock::{Client, Hold, Lock, LockSpec};
 
 /// The request that removes a watch.
 const REMOVE_WATCHES: Kind = Kind::Other(18);

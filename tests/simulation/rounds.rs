@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ground::Dice;
 use tokio::time::{sleep, timeout};
-use zklock::{Client, ErrorKind, LossReason, Member};
+use zklock::further::Member;
+use zklock::{Client, ErrorKind, LossReason};
 
 use crate::actors::{PATIENCE, Stage};
 use crate::plan::{SESSION, millis};

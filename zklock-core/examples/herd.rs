@@ -17,7 +17,8 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use zklock::{Client, ClientOptions, Hold, Lock, LockSpec, Watching};
+use zklock::face::Watching;
+use zklock::{Client, ClientOptions, Hold, Lock, LockSpec};
 
 const USAGE: &str = "\
 usage: herd --connect HOSTS [--waiters N,N,...] [--releases N] [--plot FILE]

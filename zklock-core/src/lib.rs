@@ -1,5 +1,7 @@
 //! Distributed locks on Apache ZooKeeper, for programs that must find out when they lose a lock.
 //!
+//! # Start here
+//!
 //! ```no_run
 //! use std::time::Duration;
 //! use zklock::{Client, ClientOptions};
@@ -18,7 +20,21 @@
 //! # async fn write_the_report(_: zklock::Token) {}
 //! ```
 //!
-//! # Tasks and threads
+//! | to | there are |
+//! |---|---|
+//! | connect, and end | [`Client::connect`], [`Client::close`] |
+//! | make a lock | [`Client::mutex`], [`Client::semaphore`], [`Client::election`], [`Client::job`] |
+//! | acquire it, and release it | [`Lock::acquire`], [`Lock::acquire_timeout`], [`Lock::try_acquire`], [`Hold::release`] |
+//! | rely on a hold | [`Hold::token`], [`Hold::valid_for`], [`Hold::ensure`], [`Hold::lost`] |
+//! | see who holds and waits | [`Lock::contenders`] |
+//! | know what went wrong | [`Error::kind`], [`ErrorKind`] |
+//!
+//! # Further
+//!
+//! The module [`further`] has other kinds of locks and their options, logging in, figures and what looks on. The module
+//! [`fence`] has resources that refuse late writes.
+//!
+//! ## Tasks and threads
 //!
 //! What waits gives a [`Call`]. A task awaits it; a thread waits for it, and an event loop [detaches](Call::detach) it:
 //!
@@ -37,7 +53,7 @@
 //! A client that is made in a tokio runtime runs there. All others share one I/O thread. A thread that waits is the owner of its
 //! locks, polls the call itself, and keeps the deadline by its own clock.
 //!
-//! # Kinds of lock
+//! ## Kinds of lock
 //!
 //! | kind | made by | shares its queue with |
 //! |---|---|---|
@@ -53,10 +69,10 @@
 //!
 //! A [job](Client::job) runs on one host in each period. It is a mutex with a record of the last run.
 //!
-//! Acquiring any of these locks gives a [`Hold`]. The [`Naming`] decides which library sees which contenders. A contender that
+//! Acquiring any of these locks gives a [`Hold`]. The [`Naming`](further::Naming) decides which library sees which contenders. A contender that
 //! cannot see ours is [refused](ErrorKind::ForeignContender), because both could hold the lock at once.
 //!
-//! # What a hold promises
+//! ## What a hold promises
 //!
 //! While [`Hold::valid_for`] is greater than zero, the lock is held, and no conflicting hold exists. This is a lease, not a
 //! guess. It starts when the client sends the last write that a quorum committed. It is measured on a clock that keeps running
@@ -73,14 +89,14 @@
 //! * No server grants less than half of the session timeout that another one granted.
 //! * Clocks run equally fast, within two percent.
 //!
-//! # Servers
+//! ## Servers
 //!
 //! ZooKeeper 3.4 or later. Servers before 3.5 cannot create a node in one transaction with other operations. With these
 //! servers, the client [refuses](ErrorKind::Refused) the following before it sends anything: sets of locks, several permits at
 //! once, the read side on top of the write side, double barriers, and guarded writes that create a node. The client asks the
 //! servers for their version, unless [`ClientOptions::server_version`] gives it.
 //!
-//! # Descriptors
+//! ## Descriptors
 //!
 //! Some programs close all descriptors that they did not open, for example when they become daemons. That also closes the
 //! descriptors of the I/O thread, and with them all clients that were made outside of a runtime: calls on what they made fail with
@@ -95,7 +111,7 @@
 //! The library leaves the descriptors 0 to 2 free, even if nothing is open there, except for a moment while the first client
 //! of a process connects.
 //!
-//! # Fork
+//! ## Fork
 //!
 //! After a fork, the child has copies of the parent's clients, locks and holds, but they still belong to the parent. Calls
 //! on them fail with [`ErrorKind::Forked`], holds report that they are lost, and dropping them changes nothing. A child
@@ -125,6 +141,7 @@
 //
 // ```text
 // .          face                                       what the C and Python layers need
+//            further                                    what a newcomer does not need
 // fence      files                                      resources refuse late writes
 //            stamp database
 // operator   observe                                    who holds and waits; the counters as text
@@ -191,6 +208,7 @@ mod connect;
 #[doc(hidden)]
 pub mod face;
 pub mod fence;
+pub mod further;
 mod hold;
 mod operator;
 mod session;
@@ -198,56 +216,22 @@ mod session;
 mod threads;
 mod zookeeper;
 
-#[cfg(feature = "tls")]
-pub use self::connect::tls::{PassPhrase, Tls};
 pub use self::{
-    base::error::{Conflict, Error, ErrorKind},
-    base::histogram::Histogram,
-    base::lock_figures::LockStats,
-    base::outcome::AcquireOutcome,
-    base::owner::Owner,
-    base::stats::Stats,
-    base::wait::{Deadline, Wait},
-    client::barrier::Barrier,
+    base::error::{Error, ErrorKind},
     client::client::Client,
-    client::double_barrier::DoubleBarrier,
     client::job::Job,
-    client::job_spec::{AfterFailure, JobSpec},
+    client::job_spec::JobSpec,
     client::lock::Lock,
-    client::member::Member,
-    client::record::{Record, RunOutcome},
-    client::run::{Begun, Run, RunEntry},
-    client::spec::{LockSpec, check_metrics_name},
-    connect::access::{Access, AccessEntry, AccessList, Rights},
-    connect::credentials::Credentials,
+    client::run::{Begun, Run},
+    client::spec::LockSpec,
     connect::options::ClientOptions,
-    connect::path::check_lock_path,
-    hold::guarded::{Committed, Guarded},
     hold::hold::{Hold, HoldState},
-    hold::loss::Loss,
     hold::token::Token,
-    hold::wanted::Wanted,
     operator::contenders::QueuedContender,
-    operator::observe::Observer,
-    operator::prometheus::prometheus_text,
-    session::connection::{Connection, ConnectionState},
-    session::guardian::Guardian,
-    session::session_key::{SessionEnd, SessionKey},
     threads::call::Call,
-    threads::interrupt::Interrupt,
-    threads::started::Started,
-    threads::watch::Watch,
-    zookeeper::ensemble::NodeData,
 };
-#[doc(hidden)]
-pub use zklock_machine::claim::Watching;
 #[doc(inline)]
-pub use zklock_machine::{
-    claim::Foreign,
-    layout::InvalidPattern,
-    name::{Naming, Role},
-    status::LossReason,
-};
+pub use zklock_machine::status::LossReason;
 
 use zklock_machine as machine;
 

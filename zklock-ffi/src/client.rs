@@ -12,8 +12,8 @@ use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
 use std::sync::Arc;
 use zklock::Call;
-use zklock::Wait;
 use zklock::face::guardian_command;
+use zklock::further::Wait;
 
 noun! {
     /// A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.

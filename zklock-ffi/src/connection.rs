@@ -1,6 +1,6 @@
 //! Changes of a client's connection that its event loop has not fetched yet.
 
-use zklock::ConnectionState;
+use zklock::further::ConnectionState;
 
 /// The changes of the connection that are still to be reported. However much happens before they
 /// are fetched, they are at most three events, but no lost session and no outage is left out.

@@ -41,13 +41,13 @@ noun! {
 pub(crate) struct DoubleBarrier(zklock::DoubleBarrier, Arc<Events>);
 
 pub(crate) struct Member {
-    inner: zklock::Member,
+    inner: zklock::further::Member,
     node: CString,
     events: Arc<Events>,
 }
 
 impl Member {
-    fn keep(inner: zklock::Member, events: &Arc<Events>) -> *mut zklock_member {
+    fn keep(inner: zklock::further::Member, events: &Arc<Events>) -> *mut zklock_member {
         let (node, events) = (c_string(inner.node()), events.clone());
         Self::table().put(Self { inner, node, events })
     }

@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use zklock::ConnectionState;
-use zklock::Watch;
 use zklock::face::OfProcess;
+use zklock::further::ConnectionState;
+use zklock::further::Watch;
 
 c_enum! {
     /// What has happened. Later versions may add kinds: ignore any that you do not know.

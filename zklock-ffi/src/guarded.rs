@@ -11,7 +11,7 @@ use crate::started::{Answer, Started, start, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
 use zklock::Call;
-use zklock::{Committed, Guarded};
+use zklock::further::{Committed, Guarded};
 
 c_enum! {
     /// What a guarded write does.

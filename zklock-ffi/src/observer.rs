@@ -12,7 +12,7 @@ use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use zklock::Started;
+use zklock::further::Started;
 use zklock::{Error, ErrorKind, QueuedContender};
 
 noun! {
@@ -31,7 +31,7 @@ noun! {
 }
 
 pub(crate) struct Observer {
-    inner: zklock::Observer,
+    inner: zklock::further::Observer,
     events: Arc<Events>,
     watching: Mutex<Option<Ahead>>,
 }

@@ -5,7 +5,7 @@ use crate::convert::whole;
 use crate::failure::cut;
 use std::ffi::c_char;
 use std::time::{SystemTime, UNIX_EPOCH};
-use zklock::{Record, RunOutcome};
+use zklock::further::{Record, RunOutcome};
 
 c_enum! {
     /// How a run of a job ended.

@@ -10,7 +10,8 @@ use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HEL
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zklock::Call;
-use zklock::{Error, QueuedContender, RunEntry};
+use zklock::further::RunEntry;
+use zklock::{Error, QueuedContender};
 
 noun! {
     /// A call that runs in the background, for event loops. Every function with _start in its name
@@ -38,7 +39,7 @@ pub(crate) enum Answer {
     Versions(Vec<i32>),
     Contenders(Vec<QueuedContender>),
     Hold(zklock::Hold, Option<Box<RunEntry>>),
-    Member(zklock::Member),
+    Member(zklock::further::Member),
     /// The call worked, and its result is a status.
     Status(Failure),
     /// The result was an object of this name, and the caller has taken it.
@@ -58,7 +59,7 @@ trait Running: Send + Sync {
     fn cancel(&self);
 }
 
-struct Answered<T, A>(zklock::Started<T>, A);
+struct Answered<T, A>(zklock::further::Started<T>, A);
 
 impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     fn fetch(&self) -> Option<Result<Answer, Error>> {

@@ -11,7 +11,9 @@ use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
-use zklock::{AcquireOutcome, LockStats, LossReason, check_metrics_name, prometheus_text};
+use zklock::LossReason;
+use zklock::face::check_metrics_name;
+use zklock::further::{AcquireOutcome, LockStats, prometheus_text};
 
 /// The counters of a client: its work so far, and the nodes that it still has to clean up.
 /// zklock_client_stats fills all members. The struct never grows.
@@ -305,7 +307,7 @@ export! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zklock::Stats;
+    use zklock::further::Stats;
 
     #[test]
     fn every_reason_has_its_place() {

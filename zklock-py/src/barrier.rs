@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The common part.
 pub(crate) struct BarrierInner {
     client: Arc<ClientInner>,
-    core: zklock::Barrier,
+    core: zklock::further::Barrier,
 }
 
 impl Inner for BarrierInner {

@@ -21,7 +21,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use zklock::face::hosts_from_env;
-use zklock::{Error, ErrorKind, Guardian, Wait};
+use zklock::further::{Guardian, Wait};
+use zklock::{Error, ErrorKind};
 
 /// What both classes ask of the core.
 impl ClientInner {

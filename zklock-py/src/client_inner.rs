@@ -9,8 +9,9 @@ use crate::holds::Holds;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use zklock::Client;
 use zklock::ClientOptions;
-use zklock::{Client, Started};
+use zklock::further::Started;
 
 /// A client, which may not have connected yet.
 pub(crate) struct ClientInner {

@@ -19,12 +19,12 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use zklock::Owner;
+use zklock::further::Owner;
 
 /// A double barrier at a path, and the members inside.
 pub(crate) struct DoubleBarrierInner {
     client: Arc<ClientInner>,
-    core: zklock::DoubleBarrier,
+    core: zklock::further::DoubleBarrier,
     timeout: Option<Duration>,
     /// The members of blocks, and their owners.
     inside: Inside<Arc<MemberInner>>,
@@ -39,7 +39,7 @@ pub(crate) struct MemberInner {
     /// The collector's view of the client's callbacks, since a member keeps the client.
     anchored: Arc<AnchoredCallbacks>,
     /// `None` once it was given up.
-    member: Mutex<Option<Arc<zklock::Member>>>,
+    member: Mutex<Option<Arc<zklock::further::Member>>>,
 }
 
 impl DoubleBarrierInner {
@@ -61,8 +61,8 @@ impl DoubleBarrierInner {
         self: &Arc<Self>,
         timeout: Option<Duration>,
     ) -> Verb<
-        impl Call<Answer = zklock::Member> + use<>,
-        impl Convert<zklock::Member, Arc<MemberInner>> + use<>,
+        impl Call<Answer = zklock::further::Member> + use<>,
+        impl Convert<zklock::further::Member, Arc<MemberInner>> + use<>,
     > {
         let (core, client, usual) = (self.core.clone(), self.client.clone(), self.timeout);
         let member = or_raise(move |_, member| Ok(MemberInner::of(member, &client, usual)));
@@ -138,13 +138,13 @@ impl Inner for MemberInner {
 }
 
 impl MemberInner {
-    fn of(member: zklock::Member, client: &ClientInner, timeout: Option<Duration>) -> Arc<Self> {
+    fn of(member: zklock::further::Member, client: &ClientInner, timeout: Option<Duration>) -> Arc<Self> {
         let (path, node) = (member.path().to_owned(), member.node().to_owned());
         let anchored = client.callbacks.anchored.clone();
         Arc::new(Self { timeout, path, node, anchored, member: Mutex::new(Some(Arc::new(member))) })
     }
 
-    fn member(&self, py: Python<'_>) -> PyResult<Arc<zklock::Member>> {
+    fn member(&self, py: Python<'_>) -> PyResult<Arc<zklock::further::Member>> {
         let member = lock_ignoring_poison(&self.member).clone();
         member
             .ok_or_else(|| not_held(py, format!("this member of the barrier {} has already left", self.path)))

@@ -5,7 +5,8 @@ use crate::calls::hold_callbacks::HoldCallbacks;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock, Weak};
 use zklock::Hold;
-use zklock::{HoldState, Owner};
+use zklock::HoldState;
+use zklock::further::Owner;
 
 /// A hold, and what Python needs to know about it.
 pub(crate) struct Held {

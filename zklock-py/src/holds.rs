@@ -14,7 +14,7 @@ use crate::held::Held;
 use crate::scope::Scope;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, Weak};
-use zklock::Owner;
+use zklock::further::Owner;
 
 /// The holds at one path, by one kind of lock.
 pub(crate) struct Holds {

@@ -3,7 +3,7 @@
 use crate::block::Block;
 use crate::guest::sync::lock_ignoring_poison;
 use std::sync::Mutex;
-use zklock::Owner;
+use zklock::further::Owner;
 
 /// What each block has, with its owner.
 pub(crate) struct Inside<T>(Mutex<Vec<(Owner, Block, T)>>);

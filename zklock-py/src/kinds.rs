@@ -486,7 +486,7 @@ fn describe(inner: &ClientInner, class: &str) -> String {
 pub(crate) fn prometheus_text(clients: &Bound<'_, PyMapping>) -> PyResult<String> {
     let clients: Vec<(String, PyRef<'_, BaseClient>)> = clients.items()?.extract()?;
     let stats = clients.iter().map(|(name, client)| (name.as_str(), client.inner.core.stats()));
-    Ok(zklock::prometheus_text(&stats.collect()))
+    Ok(zklock::further::prometheus_text(&stats.collect()))
 }
 
 /// Returns the locks that were given, blocking or asyncio.

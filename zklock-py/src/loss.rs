@@ -19,7 +19,7 @@ use zklock::{LossReason, Wait};
 /// returns the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep its hold alive.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Loss {
-    loss: zklock::Loss,
+    loss: zklock::further::Loss,
 }
 
 impl Loss {

@@ -15,20 +15,21 @@ use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use zklock::{Error, ErrorKind, QueuedContender, Wait};
+use zklock::further::Wait;
+use zklock::{Error, ErrorKind, QueuedContender};
 
 /// The common part.
 pub(crate) struct ObserverInner {
     client: Arc<ClientInner>,
     path: String,
-    core: zklock::Observer,
+    core: zklock::further::Observer,
     /// Looks whose coroutine was cancelled. The next call gets their results, so nothing is missed.
     left: Mutex<VecDeque<Look>>,
 }
 
 /// A look at the lock, and the waker of the call that waits for it.
 struct Look {
-    started: zklock::Started<Option<QueuedContender>>,
+    started: zklock::further::Started<Option<QueuedContender>>,
     waker: Arc<Mutex<Arc<Waker>>>,
 }
 

@@ -11,7 +11,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use std::sync::Arc;
-use zklock::Watch;
+use zklock::further::Watch;
 
 /// Calls `wake()` of a block when its hold is lost, for as long as this exists.
 ///

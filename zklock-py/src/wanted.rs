@@ -23,7 +23,7 @@ use zklock::Wait;
 /// has no queue: there, only waiters of this client and requests by ``Lock.request_release`` are seen.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Wanted {
-    wanted: zklock::Wanted,
+    wanted: zklock::further::Wanted,
 }
 
 impl Wanted {

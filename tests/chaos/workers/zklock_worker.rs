@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use common::{Line, Outcome, PATIENCE, SLOW, millis, now, time};
 use ground::Dice;
+use zklock::further::AfterFailure;
 use zklock::{
-    AfterFailure, Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Job, JobSpec, Lock, LockSpec,
-    LossReason, Run,
+    Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Job, JobSpec, Lock, LockSpec, LossReason, Run,
 };
 
 const LINGER: Duration = Duration::from_secs(2);

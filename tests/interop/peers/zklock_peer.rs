@@ -6,7 +6,8 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use zklock::{Client, ClientOptions, Error, ErrorKind, Foreign, Hold, Lock, LockSpec};
+use zklock::further::Foreign;
+use zklock::{Client, ClientOptions, Error, ErrorKind, Hold, Lock, LockSpec};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 

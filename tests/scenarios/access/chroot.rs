@@ -5,7 +5,8 @@ use crate::support::queue::held;
 use crate::support::users::{ANN, BOB};
 use crate::support::{expire_session, operator, options, says, soon};
 use ground::{Kind, Proxy, shared};
-use zklock::{Access, Client, ErrorKind};
+use zklock::further::Access;
+use zklock::{Client, ErrorKind};
 use zookeeper_client::Permission;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,8 @@ use crate::support::members::enters;
 use crate::support::queue::{acquire, granted, held, reentrant_write};
 use crate::support::users::{ANN, BOB, Operator, User, world};
 use crate::support::{operator, says, settled, soon};
-use zklock::{Access, AccessEntry, Client, ErrorKind, Lock, LockSpec, Rights};
+use zklock::further::{Access, AccessEntry, Rights};
+use zklock::{Client, ErrorKind, Lock, LockSpec};
 use zookeeper_client::{Acl, AuthId, Permission};
 
 pub(super) type Make = fn(&Client, &str) -> Lock;

@@ -5,7 +5,8 @@ use crate::support::users::{ANN, BOB, NEW_ANN, file};
 use crate::support::{expire_session, options, says, soon};
 use ground::{Ensemble, Proxy, shared};
 use std::time::Duration;
-use zklock::{Access, Client, Credentials, ErrorKind};
+use zklock::further::{Access, Credentials};
+use zklock::{Client, ErrorKind};
 
 /// Longer than any test takes.
 const AGES: Duration = Duration::from_secs(3600);

@@ -8,7 +8,8 @@ use crate::support::users::{ANN, BOB, Operator};
 use crate::support::{settled, soon};
 use ground::{Kind, Message, Proxy, Side, shared};
 use std::time::Duration;
-use zklock::{Access, Client, Error, ErrorKind, Hold, Lock, LossReason};
+use zklock::further::Access;
+use zklock::{Client, Error, ErrorKind, Hold, Lock, LossReason};
 use zookeeper_client::Permission;
 
 const RIGHTS: [(char, &str, Permission); 5] = [

@@ -3,7 +3,8 @@
 use crate::support::queue::held;
 use crate::support::users::{ANN, BOB};
 use crate::support::{SESSION, operator, settled, soon};
-use zklock::{Access, HoldState, LossReason};
+use zklock::further::Access;
+use zklock::{HoldState, LossReason};
 
 /// The server refuses a check of such a node, and so shows that the node exists.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,7 +8,8 @@ use ground::{Action, Builder, Ensemble, Kind, Proxy, Server, Trigger};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::task::block_in_place;
-use zklock::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, LossReason};
+use zklock::further::{Access, Credentials};
+use zklock::{Client, ClientOptions, Error, ErrorKind, LossReason};
 
 /// Longer than any test takes.
 const AGES: Duration = Duration::from_secs(3600);

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
-use zklock::{Access, Client, Credentials, Error};
+use zklock::further::{Access, Credentials};
+use zklock::{Client, Error};
 
 /// Collects everything that is logged, at every level, by any crate.
 #[derive(Clone, Default)]

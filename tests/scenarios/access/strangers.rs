@@ -3,7 +3,8 @@
 use crate::support::queue::{acquire, granted, held};
 use crate::support::users::{ANN, BOB};
 use crate::support::{client, operator, says, settled, soon};
-use zklock::{Access, ErrorKind, HoldState};
+use zklock::further::Access;
+use zklock::{ErrorKind, HoldState};
 
 /// If a holder may not delete its own node, its session ends, and so do its holds. This is somebody else's node. (What every kind
 /// says of a right that is missing: `rights`.)

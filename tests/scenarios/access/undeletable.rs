@@ -9,7 +9,8 @@ use crate::support::{GRACE, SOON, says, settled, soon};
 use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, not_later, shared};
 use std::time::{Duration, Instant};
 use tokio::task::block_in_place;
-use zklock::{Access, Client, ErrorKind, HoldState, LossReason};
+use zklock::further::Access;
+use zklock::{Client, ErrorKind, HoldState, LossReason};
 use zookeeper_client::Permission;
 
 /// Creates nodes below which Bob may do everything but delete.

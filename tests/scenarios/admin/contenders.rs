@@ -5,7 +5,8 @@ use crate::support::{SOON, client, expire_session, named, operator, options, say
 use ground::{Direction, Kind, Trigger, shared};
 use std::time::{Duration, SystemTime};
 use tokio::task::JoinHandle;
-use zklock::{Client, Error, ErrorKind, Hold, Lock, Naming, QueuedContender, Role};
+use zklock::further::{Naming, Role};
+use zklock::{Client, Error, ErrorKind, Hold, Lock, QueuedContender};
 
 /// Each contender's identity, and whether it holds.
 fn summary(contenders: &[QueuedContender]) -> Vec<(&str, bool)> {

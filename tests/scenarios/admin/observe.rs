@@ -6,7 +6,8 @@ use crate::support::{SOON, client, expire_session, operator, options, proxied_cl
 use ground::wire::Mode;
 use ground::{Action, Kind, Trigger, shared, until};
 use std::time::Duration;
-use zklock::{Client, ErrorKind, LockSpec, Observer, QueuedContender, Role};
+use zklock::further::{Observer, Role};
+use zklock::{Client, ErrorKind, LockSpec, QueuedContender};
 
 #[track_caller]
 fn next(observer: &mut Observer) -> impl Future<Output = Option<QueuedContender>> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock::{Client, DoubleBarrier};
+use zklock::Client;
+use zklock::further::DoubleBarrier;
 
 /// How many members have come to each round, and how many are done.
 struct Rounds {

@@ -5,7 +5,8 @@ use crate::support::{SOON, client, operator, proxied_client, says, settled, soon
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock::{ErrorKind, LossReason, Member};
+use zklock::further::Member;
+use zklock::{ErrorKind, LossReason};
 
 /// Gives every member the time to pass, before the test says that none does.
 async fn still_waits<T>(task: &JoinHandle<T>) {

@@ -6,7 +6,8 @@ use crate::support::{
 use ground::{Action, Ensemble, Kind, Proxy, Trigger, not_later};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Barrier, Client, Error, ErrorKind};
+use zklock::further::Barrier;
+use zklock::{Client, Error, ErrorKind};
 
 fn waits(client: &Client, path: &str) -> JoinHandle<Result<(), Error>> {
     let barrier = client.barrier(path).unwrap();

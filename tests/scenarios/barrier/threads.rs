@@ -4,7 +4,8 @@ use crate::support::members::{is_empty, there};
 use crate::support::threads::{bell, client, done, result};
 use crate::support::{SOON, on_a_thread, operator, says, soon};
 use std::time::{Duration, Instant};
-use zklock::{ErrorKind, Interrupt, LossReason};
+use zklock::further::Interrupt;
+use zklock::{ErrorKind, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_barrier_stops_threads() {

@@ -4,7 +4,8 @@ use crate::support::members::{barrier, enters, is_empty, there, within};
 use crate::support::{GRACE, client, operator, options, proxied_client, says, settled, soon};
 use ground::{Direction, Proxy, not_later, shared};
 use std::time::{Duration, Instant};
-use zklock::{Barrier, Client, DoubleBarrier, Error, ErrorKind, Member};
+use zklock::further::{Barrier, DoubleBarrier, Member};
+use zklock::{Client, Error, ErrorKind};
 
 const A_WHILE: Duration = Duration::from_millis(400);
 

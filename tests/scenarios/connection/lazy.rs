@@ -6,7 +6,8 @@ use ground::{Direction, Proxy, not_later, shared, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use zklock::{Client, ConnectionState, ErrorKind, Interrupt, LockSpec, LossReason, Owner, Wait};
+use zklock::further::{ConnectionState, Interrupt, Owner, Wait};
+use zklock::{Client, ErrorKind, LockSpec, LossReason};
 
 fn lazy(hosts: &str, patience: Duration) -> Client {
     Client::lazy(options(hosts).connect_timeout(patience))

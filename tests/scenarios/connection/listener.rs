@@ -5,7 +5,8 @@ use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
 use ground::{Direction, Proxy, shared, until};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use zklock::{Client, Connection, ConnectionState, LossReason};
+use zklock::further::{Connection, ConnectionState};
+use zklock::{Client, LossReason};
 
 async fn next(connection: &mut Connection) -> Option<ConnectionState> {
     soon(connection.next()).await

@@ -8,7 +8,8 @@ use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use std::sync::{Arc, Mutex};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, Foreign, Lock, LockSpec};
+use zklock::further::Foreign;
+use zklock::{Client, Lock, LockSpec};
 
 /// The grants, in order.
 type Grants<T> = Arc<Mutex<Vec<T>>>;

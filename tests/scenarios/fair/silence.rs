@@ -5,7 +5,8 @@ use crate::support::queue::{acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Duration;
-use zklock::{Foreign, LockSpec};
+use zklock::LockSpec;
+use zklock::further::Foreign;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_has_its_turn_though_the_notification_is_lost() {

@@ -6,7 +6,8 @@ use crate::support::{SESSION, SOON, all_of, says, soon};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use zklock::{Client, ClientOptions, Credentials, ErrorKind};
+use zklock::further::Credentials;
+use zklock::{Client, ClientOptions, ErrorKind};
 
 /// How long each of them is tried.
 const TRIED: Duration = Duration::from_millis(700);

@@ -5,7 +5,8 @@ use crate::support::strangers::{SPOKEN, in_naming};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::Direction;
 use std::time::Duration;
-use zklock::{Client, Lock, LockSpec, Role};
+use zklock::further::Role;
+use zklock::{Client, Lock, LockSpec};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(3600);

@@ -7,7 +7,8 @@ use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
-use zklock::{Hold, HoldState, LockSpec, Role};
+use zklock::further::Role;
+use zklock::{Hold, HoldState, LockSpec};
 
 /// How long to wait to see that nothing happens.
 const A_MOMENT: Duration = Duration::from_millis(50);

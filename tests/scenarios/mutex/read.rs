@@ -7,7 +7,7 @@ use std::time::Duration;
 use zklock::{ErrorKind, LossReason};
 use zookeeper_client::Permission;
 
-fn of(node: Option<zklock::NodeData>) -> Option<(Vec<u8>, i32)> {
+fn of(node: Option<zklock::further::NodeData>) -> Option<(Vec<u8>, i32)> {
     node.map(|node| (node.data, node.version))
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use zklock::face::call_later;
-use zklock::{ErrorKind, Hold, Lock, LockSpec, LossReason, Owner, Started};
+use zklock::further::{Owner, Started};
+use zklock::{ErrorKind, Hold, Lock, LockSpec, LossReason};
 
 fn start(lock: &Lock) -> (Started<Hold>, Receiver<()>) {
     let (ring, ready) = bell();

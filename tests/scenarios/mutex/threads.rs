@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
-use zklock::{ErrorKind, HoldState, Interrupt, LockSpec, LossReason, Owner};
+use zklock::further::{Interrupt, Owner};
+use zklock::{ErrorKind, HoldState, LockSpec, LossReason};
 
 #[test]
 fn two_hundred_threads_hold_one_after_the_other() {

@@ -7,7 +7,8 @@ use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, until};
 use tokio::task::JoinHandle;
-use zklock::{Client, Error, Member};
+use zklock::further::Member;
+use zklock::{Client, Error};
 
 /// The messages at which a fault does most harm to a member that comes first, and waits until the barrier is open. The model
 /// check goes through all others.

@@ -7,7 +7,8 @@ use ground::wire::Admin;
 use ground::{Ensemble, or_once_more, until};
 use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
-use zklock::{Client, ErrorKind, Hold, Interrupt, LockSpec, Owner, Wait};
+use zklock::further::{Interrupt, Owner, Wait};
+use zklock::{Client, ErrorKind, Hold, LockSpec};
 
 /// How long a child waits: long enough for its node to be created.
 const WAITS: Duration = Duration::from_secs(2);

@@ -4,7 +4,7 @@
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};
-use zklock::Role;
+use zklock::further::Role;
 
 const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
 

@@ -6,7 +6,8 @@ use crate::support::{SOON, client, operator, says, settled, soon};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use zklock::{Client, ErrorKind, Hold, Lock, LockSpec, Naming};
+use zklock::further::Naming;
+use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};
 
 /// The task that gets the hold writes until it is told to stop, and reports whether it was alone until then.
 fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {

@@ -6,7 +6,8 @@ use crate::support::{SOON, client, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock::{Client, Foreign, Hold, Lock, LockSpec};
+use zklock::further::Foreign;
+use zklock::{Client, Hold, Lock, LockSpec};
 
 /// Holders do not watch for strangers: only the waiters' watches are counted.
 fn careless(client: &Client, spec: LockSpec) -> Lock {

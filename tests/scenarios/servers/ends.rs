@@ -5,7 +5,8 @@ use crate::support::{SESSION, SOON, client_of, on_a_thread, soon};
 use ground::wire::{Admin, Connection, Mode};
 use ground::{Direction, Ensemble, Proxy, connect_string, until};
 use std::time::{Duration, Instant};
-use zklock::{ConnectionState, ErrorKind};
+use zklock::ErrorKind;
+use zklock::further::ConnectionState;
 
 const TICK: Duration = Duration::from_millis(200);
 

@@ -4,7 +4,8 @@ use super::old;
 use crate::support::queue::held;
 use crate::support::soon;
 use crate::support::users::ANN;
-use zklock::{Access, Client};
+use zklock::Client;
+use zklock::further::Access;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_that_is_created_there_has_the_list() {

@@ -10,7 +10,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 use std::thread;
-use zklock::{ClientOptions, Tls};
+use zklock::ClientOptions;
+use zklock::further::Tls;
 
 const PING: i32 = -2;
 const LONGEST: usize = 1 << 20;

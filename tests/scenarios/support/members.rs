@@ -4,7 +4,8 @@ use crate::support::{SOON, client, soon};
 use ground::wire::Admin;
 use ground::{Hook, Kind, Proxy, Trigger};
 use tokio::task::JoinHandle;
-use zklock::{Client, DoubleBarrier, Error, Member};
+use zklock::further::{DoubleBarrier, Member};
+use zklock::{Client, Error};
 
 pub(crate) fn barrier(client: &Client, path: &str, members: u32) -> DoubleBarrier {
     client.double_barrier(path, members).unwrap()

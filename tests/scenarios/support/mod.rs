@@ -24,7 +24,8 @@ pub(crate) mod warnings;
 use ground::wire::{Admin, try_expire};
 use ground::{Proxy, secured, shared};
 use std::time::{Duration, Instant};
-use zklock::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, Hold, Tls};
+use zklock::further::{Access, Credentials, Tls};
+use zklock::{Client, ClientOptions, Error, ErrorKind, Hold};
 
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
 /// for a test.

@@ -2,7 +2,8 @@
 
 use ground::shared;
 use ground::wire::{Admin, Mode};
-use zklock::{Client, Lock, LockSpec, Naming, Role};
+use zklock::further::{Naming, Role};
+use zklock::{Client, Lock, LockSpec};
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
 pub(crate) fn in_naming(client: &Client, path: &str, naming: &Naming, role: Role) -> Lock {

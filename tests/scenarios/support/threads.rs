@@ -4,7 +4,8 @@ use crate::support::{SOON, on_the_shared_server};
 use ground::until;
 use ground::wire::Admin;
 use std::sync::mpsc::{Receiver, channel};
-use zklock::{Call, Client, Error, Started};
+use zklock::further::Started;
+use zklock::{Call, Client, Error};
 
 /// A client of the shared server, as [`crate::support::client`].
 pub(crate) fn client() -> Client {

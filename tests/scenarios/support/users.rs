@@ -4,7 +4,8 @@ use crate::support::{options, soon};
 use ground::shared;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{Access, Client, ClientOptions, Credentials};
+use zklock::further::{Access, Credentials};
+use zklock::{Client, ClientOptions};
 use zookeeper_client::{Acl, AuthId, Permission, SaslOptions};
 
 /// A user, and its id in access lists: `printf %s ann:PASSWORD | openssl dgst -sha1 -binary | base64`.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use tokio::time::sleep;
-use zklock::{Client, Error, ErrorKind, Hold, Lock, LockSpec, Naming, Owner, Wait};
+use zklock::further::{Naming, Owner, Wait};
+use zklock::{Client, Error, ErrorKind, Hold, Lock, LockSpec};
 
 use crate::commands::variables::Variables;
 use crate::connect::{Connection, not_connected};

@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use serde::Serialize;
-use zklock::{Client, Lock, LockSpec, Naming, QueuedContender, Role};
+use zklock::further::{Naming, Role};
+use zklock::{Client, Lock, LockSpec, QueuedContender};
 
 use crate::duration;
 use crate::failure::Failure;
@@ -46,7 +47,7 @@ impl Subject {
 }
 
 pub(crate) fn lock_path(text: &str) -> Result<String, zklock::Error> {
-    zklock::check_lock_path(text).map(|()| text.to_owned())
+    zklock::further::check_lock_path(text).map(|()| text.to_owned())
 }
 
 /// Looks at each node below a path where a lock may be, in alphabetical order: at its path and the names of its children.
@@ -59,7 +60,7 @@ pub(crate) async fn walk(
     let mut unseen = vec![path.to_owned()];
     while let Some(path) = unseen.pop() {
         let children = client.children(&path).await?;
-        let may_be_lock = !children.is_empty() && zklock::check_lock_path(&path).is_ok();
+        let may_be_lock = !children.is_empty() && zklock::further::check_lock_path(&path).is_ok();
         let of_lock = if may_be_lock { look(&path, &children).await? } else { Vec::new() };
         // Contenders have nothing below them, and the folders of a semaphore nothing else.
         let is_of_lock = |node: &str| {

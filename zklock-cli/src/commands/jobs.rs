@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde::Serialize;
-use zklock::{Client, Error, ErrorKind, JobSpec, Record, RunOutcome};
+use zklock::further::{Record, RunOutcome};
+use zklock::{Client, Error, ErrorKind, JobSpec};
 
 use crate::commands::contenders;
 use crate::commands::run::period;

@@ -17,7 +17,8 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
-use zklock::{Begun, Client, ErrorKind, Hold, HoldState, Lock, LossReason, RunEntry, RunOutcome, Wait};
+use zklock::further::{RunEntry, RunOutcome, Wait};
+use zklock::{Begun, Client, ErrorKind, Hold, HoldState, Lock, LossReason};
 
 use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;

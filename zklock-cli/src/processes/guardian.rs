@@ -17,8 +17,9 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::RecvFlags;
 use rustix::net::sockopt::socket_type;
+use zklock::ClientOptions;
 use zklock::face::Message;
-use zklock::{ClientOptions, SessionEnd, SessionKey};
+use zklock::further::{SessionEnd, SessionKey};
 
 use crate::duration;
 use crate::exit::Exit;

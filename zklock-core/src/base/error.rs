@@ -72,7 +72,7 @@ zklock_machine::listed! {
 ///
 /// ```
 /// # use zklock::{ClientOptions, ErrorKind};
-/// let error = ClientOptions::new("zk1:port").unwrap_err();
+/// let error = ClientOptions::new("zk1:port").check().unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
 /// assert_eq!(format!("{error:?}"), error.to_string());
 /// ```

@@ -122,7 +122,7 @@ impl Histogram {
     /// # Examples
     ///
     /// ```
-    /// assert_eq!(zklock::Stats::default().acquire_wait.count(), 0);
+    /// assert_eq!(zklock::further::Stats::default().acquire_wait.count(), 0);
     /// ```
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -133,7 +133,7 @@ impl Histogram {
     /// # Examples
     ///
     /// ```
-    /// assert_eq!(zklock::Stats::default().hold_time.sum(), 0.0);
+    /// assert_eq!(zklock::further::Stats::default().hold_time.sum(), 0.0);
     /// ```
     pub fn sum(&self) -> f64 {
         self.unit.value(self.sum)
@@ -145,7 +145,7 @@ impl Histogram {
     /// # Examples
     ///
     /// ```
-    /// let queue = zklock::Stats::default().queue_length;
+    /// let queue = zklock::further::Stats::default().queue_length;
     /// let bounds: Vec<f64> = queue.buckets().map(|(bound, _)| bound).collect();
     /// assert_eq!(bounds[..4], [0.0, 1.0, 3.0, 7.0]);
     /// assert_eq!(queue.buckets().last(), Some((f64::INFINITY, 0)));

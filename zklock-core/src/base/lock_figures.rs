@@ -17,7 +17,7 @@ use std::time::Duration;
 
 figures! {
     /// The figures of the locks with one [name](crate::LockSpec::metrics_name) in a client. They are part of
-    /// [`Stats`](crate::Stats).
+    /// [`Stats`](crate::further::Stats).
     ///
     /// # Examples
     ///
@@ -45,10 +45,10 @@ figures! {
         /// Holds lost, by the reason.
         losses_by: ByReason = "lock_losses_total",
         /// From a call that acquires a lock to its hold.
-        /// See [`Stats::acquire_wait`](crate::Stats::acquire_wait).
+        /// See [`Stats::acquire_wait`](crate::further::Stats::acquire_wait).
         pub acquire_wait: Histogram = "lock_wait_seconds",
         /// From a grant to its release or loss.
-        /// See [`Stats::hold_time`](crate::Stats::hold_time).
+        /// See [`Stats::hold_time`](crate::further::Stats::hold_time).
         pub hold_time: Histogram = "lock_hold_seconds",
     }
 }

@@ -9,7 +9,7 @@ listed! {
     /// # Examples
     ///
     /// ```
-    /// assert_eq!(zklock::AcquireOutcome::TimedOut.to_string(), "timed_out");
+    /// assert_eq!(zklock::further::AcquireOutcome::TimedOut.to_string(), "timed_out");
     /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]

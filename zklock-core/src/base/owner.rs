@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Examples
 ///
 /// ```
-/// use zklock::Owner;
+/// use zklock::further::Owner;
 ///
 /// assert_eq!(Owner::current(), Owner::current());
 /// assert_ne!(Owner::unique(), Owner::unique());
@@ -33,7 +33,7 @@ impl Owner {
     /// # Examples
     ///
     /// ```
-    /// use zklock::Owner;
+    /// use zklock::further::Owner;
     ///
     /// let here = Owner::current();
     /// let elsewhere = std::thread::spawn(Owner::current).join().unwrap();
@@ -61,7 +61,7 @@ impl Owner {
     /// # Examples
     ///
     /// ```
-    /// use zklock::Owner;
+    /// use zklock::further::Owner;
     ///
     /// // Two coroutines that share a thread, but no locks.
     /// let (one, other) = (Owner::unique(), Owner::unique());
@@ -77,7 +77,7 @@ impl Owner {
     /// # Examples
     ///
     /// ```
-    /// use zklock::Owner;
+    /// use zklock::further::Owner;
     ///
     /// // Two waits that one event loop begins.
     /// let (first, second) = (Owner::once(), Owner::once());

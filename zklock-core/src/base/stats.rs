@@ -22,7 +22,8 @@ figures! {
     ///
     /// ```no_run
     /// # async fn example(client: zklock::Client) {
-    /// use zklock::{AcquireOutcome, LossReason};
+    /// use zklock::LossReason;
+    /// use zklock::further::AcquireOutcome;
     ///
     /// let stats = client.stats();
     /// println!("{} grants, {} nodes still to be deleted", stats.grants, stats.owed);

@@ -29,7 +29,7 @@ macro_rules! figures {
             /// # Examples
             ///
             /// ```
-            /// use zklock::{AcquireOutcome, Stats};
+            /// use zklock::further::{AcquireOutcome, Stats};
             ///
             /// assert_eq!(Stats::default().acquires(AcquireOutcome::Granted), 0);
             /// ```
@@ -42,7 +42,8 @@ macro_rules! figures {
             /// # Examples
             ///
             /// ```
-            /// use zklock::{LossReason, Stats};
+            /// use zklock::LossReason;
+            /// use zklock::further::Stats;
             ///
             /// assert_eq!(Stats::default().losses_by(LossReason::SessionExpired), 0);
             /// ```

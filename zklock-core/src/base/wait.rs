@@ -22,7 +22,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(50);
 ///
 /// ```
 /// use std::time::Duration;
-/// use zklock::Wait;
+/// use zklock::further::Wait;
 ///
 /// assert_eq!(Wait::from(Duration::ZERO), Wait::Once);
 /// assert_eq!(Wait::from(None), Wait::Forever);
@@ -44,7 +44,7 @@ pub enum Wait {
 ///
 /// ```
 /// use std::time::Duration;
-/// use zklock::Wait;
+/// use zklock::further::Wait;
 ///
 /// // Two calls that together take no longer than this.
 /// let wait = Wait::from(Duration::from_secs(5));
@@ -65,7 +65,7 @@ impl Wait {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock::Wait;
+    /// use zklock::further::Wait;
     ///
     /// assert_eq!(Wait::at_most(None), Wait::Forever);
     /// // `Wait::from` would make a single try of zero.

@@ -64,7 +64,7 @@ impl Barrier {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(barriers: &[zklock::Barrier]) -> Result<(), zklock::Error> {
+    /// # async fn example(barriers: &[zklock::further::Barrier]) -> Result<(), zklock::Error> {
     /// for barrier in barriers {
     ///     println!("waiting at {}", barrier.path());
     ///     barrier.wait().await?;
@@ -95,7 +95,7 @@ impl Barrier {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(barrier: zklock::Barrier) -> Result<(), zklock::Error> {
+    /// # async fn example(barrier: zklock::further::Barrier) -> Result<(), zklock::Error> {
     /// if !barrier.set().await? {
     ///     println!("somebody was before us");
     /// }
@@ -127,7 +127,7 @@ impl Barrier {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(barrier: zklock::Barrier) -> Result<(), zklock::Error> {
+    /// # async fn example(barrier: zklock::further::Barrier) -> Result<(), zklock::Error> {
     /// barrier.remove().await?;
     /// # Ok(())
     /// # }
@@ -151,7 +151,7 @@ impl Barrier {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(barrier: zklock::Barrier) -> Result<(), zklock::Error> {
+    /// # async fn example(barrier: zklock::further::Barrier) -> Result<(), zklock::Error> {
     /// println!("{} is set: {}", barrier.path(), barrier.is_set().await?);
     /// # Ok(())
     /// # }
@@ -178,7 +178,7 @@ impl Barrier {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(barrier: zklock::Barrier) -> Result<(), zklock::Error> {
+    /// # async fn example(barrier: zklock::further::Barrier) -> Result<(), zklock::Error> {
     /// barrier.wait().await?;
     /// println!("go on");
     /// # Ok(())
@@ -207,7 +207,7 @@ impl Barrier {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # async fn example(barrier: zklock::Barrier) -> Result<(), zklock::Error> {
+    /// # async fn example(barrier: zklock::further::Barrier) -> Result<(), zklock::Error> {
     /// barrier.wait_timeout(Duration::from_secs(60)).await?;
     /// # Ok(())
     /// # }

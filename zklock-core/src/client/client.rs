@@ -293,7 +293,7 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::ConnectionState;
+    /// use zklock::further::ConnectionState;
     ///
     /// # fn example(client: &zklock::Client) {
     /// // The answer to a health check.
@@ -318,7 +318,8 @@ impl Client {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::{Client, ConnectionState};
+    /// # use zklock::Client;
+    /// # use zklock::further::ConnectionState;
     /// # async fn example(client: &Client) -> Result<(), zklock::Error> {
     /// let mut connection = client.connection()?;
     /// while let Some(state) = connection.next().await {
@@ -691,7 +692,7 @@ impl Client {
     /// takes two round trips, unless others take the same locks at that moment, and a failed try does not disturb other
     /// contenders. If no lock is free, an acquire queues for all of them. If several are granted at the same time, it keeps the
     /// one that you named first. The nodes of the others are deleted in the background, and counted as
-    /// [owed](crate::Stats::owed) until then.
+    /// [owed](crate::further::Stats::owed) until then.
     ///
     /// A lock that [lingers](LockSpec::linger) at another client looks held. A try does not end that; an acquire that queues
     /// does.

@@ -65,7 +65,7 @@ impl DoubleBarrier {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(rounds: &[zklock::DoubleBarrier]) -> Result<(), zklock::Error> {
+    /// # async fn example(rounds: &[zklock::further::DoubleBarrier]) -> Result<(), zklock::Error> {
     /// for barrier in rounds {
     ///     println!("waiting at {}", barrier.path());
     ///     let member = barrier.enter().await?;
@@ -84,7 +84,7 @@ impl DoubleBarrier {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(barrier: &zklock::DoubleBarrier, files: u32) {
+    /// # fn example(barrier: &zklock::further::DoubleBarrier, files: u32) {
     /// println!("each member works on {} files", files.div_ceil(barrier.members()));
     /// # }
     /// ```
@@ -108,7 +108,7 @@ impl DoubleBarrier {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(barrier: zklock::DoubleBarrier) -> Result<(), zklock::Error> {
+    /// # async fn example(barrier: zklock::further::DoubleBarrier) -> Result<(), zklock::Error> {
     /// let member = barrier.enter().await?;
     /// # Ok(())
     /// # }
@@ -137,7 +137,7 @@ impl DoubleBarrier {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # async fn example(barrier: zklock::DoubleBarrier) -> Result<(), zklock::Error> {
+    /// # async fn example(barrier: zklock::further::DoubleBarrier) -> Result<(), zklock::Error> {
     /// let member = barrier.enter_timeout(Duration::from_secs(60)).await?;
     /// # Ok(())
     /// # }

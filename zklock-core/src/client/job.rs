@@ -95,7 +95,7 @@ impl Job {
     /// Begins a run, unless nothing is left to do in this period.
     ///
     /// While another host runs the job, this waits. If that host does its work, the answer is [`Begun::Done`]. If it fails, dies
-    /// or loses the mutex, the job runs here, or in the next period: see [`AfterFailure`](crate::AfterFailure). So no period is
+    /// or loses the mutex, the job runs here, or in the next period: see [`AfterFailure`](crate::further::AfterFailure). So no period is
     /// skipped while a host waits, or comes again in the same period.
     ///
     /// The period is the one that it is for the servers once the mutex is held. If the recorded run lies later, because the clock of

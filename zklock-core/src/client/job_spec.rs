@@ -16,7 +16,7 @@ const EVERY_AT_MOST: Duration = Duration::from_secs(1000 * 365 * 86_400);
 /// # Examples
 ///
 /// ```
-/// assert_eq!(zklock::AfterFailure::default(), zklock::AfterFailure::Again);
+/// assert_eq!(zklock::further::AfterFailure::default(), zklock::further::AfterFailure::Again);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
@@ -160,7 +160,8 @@ impl JobSpec {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use zklock::{AfterFailure, JobSpec};
+    /// use zklock::JobSpec;
+    /// use zklock::further::AfterFailure;
     ///
     /// # fn main() -> Result<(), zklock::Error> {
     /// // Half a mailing must not be sent twice.

@@ -241,7 +241,8 @@ impl Lock {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock::{Lock, Owner};
+    /// use zklock::Lock;
+    /// use zklock::further::Owner;
     ///
     /// # fn example(lock: &Lock) -> Result<(), zklock::Error> {
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -255,6 +256,7 @@ impl Lock {
     /// # Ok(())
     /// # }
     /// ```
+    #[doc(hidden)]
     pub fn acquire_as(&self, owner: Owner, wait: impl Into<Wait>) -> Call<Hold> {
         let wait = wait.into();
         let begin = move |lock: &ForkSafe<OpenLock>| match lock.fixed().acquire_at_once(owner) {

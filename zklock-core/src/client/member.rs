@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A member inside a [`DoubleBarrier`](crate::DoubleBarrier). Dropping it leaves in the background, without waiting for the others.
+/// A member inside a [`DoubleBarrier`](crate::further::DoubleBarrier). Dropping it leaves in the background, without waiting for the others.
 ///
 /// # Examples
 ///
@@ -49,7 +49,7 @@ impl Member {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(member: zklock::Member) -> Result<(), zklock::Error> {
+    /// # async fn example(member: zklock::further::Member) -> Result<(), zklock::Error> {
     /// member.leave().await?;
     /// println!("all are done at {}", member.path());
     /// # Ok(())
@@ -64,7 +64,7 @@ impl Member {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(member: &zklock::Member) {
+    /// # fn example(member: &zklock::further::Member) {
     /// // An operator who must take this member out of the barrier deletes that node.
     /// println!("in the barrier {} as {}", member.path(), member.node());
     /// # }
@@ -79,7 +79,7 @@ impl Member {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(member: &zklock::Member) {
+    /// # fn example(member: &zklock::further::Member) {
     /// if let Some(reason) = member.loss() {
     ///     println!("the others do not wait for us any more: {reason}");
     /// }
@@ -98,7 +98,7 @@ impl Member {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(member: &zklock::Member) -> Result<(), zklock::Error> {
+    /// # async fn example(member: &zklock::further::Member) -> Result<(), zklock::Error> {
     /// println!("stop: {}", member.lost().await?);
     /// # Ok(())
     /// # }
@@ -134,7 +134,7 @@ impl Member {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(member: zklock::Member) -> Result<(), zklock::Error> {
+    /// # async fn example(member: zklock::further::Member) -> Result<(), zklock::Error> {
     /// member.leave().await?;
     /// # Ok(())
     /// # }
@@ -163,7 +163,7 @@ impl Member {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # async fn example(member: zklock::Member) -> Result<(), zklock::Error> {
+    /// # async fn example(member: zklock::further::Member) -> Result<(), zklock::Error> {
     /// member.leave_timeout(Duration::from_secs(60)).await?;
     /// # Ok(())
     /// # }

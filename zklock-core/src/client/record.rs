@@ -20,7 +20,7 @@ const CHARACTERS_AT_MOST: usize = 500;
 ///
 /// ```no_run
 /// # async fn example(job: zklock::Job) -> Result<(), zklock::Error> {
-/// use zklock::RunOutcome;
+/// use zklock::further::RunOutcome;
 ///
 /// match job.last().await?.map(|record| record.outcome) {
 ///     Some(RunOutcome::Failed(why)) => println!("the last run failed: {why}"),
@@ -90,7 +90,7 @@ impl Record {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(record: &zklock::Record) {
+    /// # fn example(record: &zklock::further::Record) {
     /// println!("the report of day {}", record.period());
     /// # }
     /// ```
@@ -103,7 +103,7 @@ impl Record {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(record: &zklock::Record) {
+    /// # fn example(record: &zklock::further::Record) {
     /// println!("the next run is due at {:?}", record.next());
     /// # }
     /// ```

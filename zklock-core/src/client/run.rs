@@ -111,7 +111,7 @@ impl Run {
     }
 
     /// Records that the job has failed, and why, and releases its mutex. The text is kept in one line of at most 500
-    /// characters. [`AfterFailure`](crate::AfterFailure) says when the job runs again.
+    /// characters. [`AfterFailure`](crate::further::AfterFailure) says when the job runs again.
     ///
     /// # Errors
     ///

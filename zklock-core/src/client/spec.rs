@@ -26,7 +26,8 @@ const NAME_AT_MOST: usize = 128;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock::{Naming, LockSpec};
+/// use zklock::LockSpec;
+/// use zklock::further::Naming;
 ///
 /// # fn example(client: zklock::Client) -> Result<(), zklock::Error> {
 /// let spec = LockSpec::read_lock("/locks/table")?.reentrant(true).naming(Naming::Kazoo);
@@ -169,7 +170,8 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{Naming, LockSpec};
+    /// use zklock::LockSpec;
+    /// use zklock::further::Naming;
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // In one queue with kazoo's `ReadLock` and `WriteLock`.
@@ -463,7 +465,8 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{Naming, LockSpec};
+    /// use zklock::LockSpec;
+    /// use zklock::further::Naming;
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // Programs in Python use kazoo's `Lock` at the same path.
@@ -484,7 +487,8 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{Foreign, LockSpec};
+    /// use zklock::LockSpec;
+    /// use zklock::further::Foreign;
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// // Programs with kazoo use this lock too, and their `extra_lock_patterns` let them see our nodes.
@@ -693,7 +697,8 @@ impl LockSpec {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Naming, LockSpec};
+    /// use zklock::LockSpec;
+    /// use zklock::further::Naming;
     ///
     /// assert!(LockSpec::mutex("/locks/report")?.naming(Naming::Kazoo).check().is_ok());
     /// assert!(LockSpec::election("/locks/report")?.naming(Naming::Kazoo).check().is_err());

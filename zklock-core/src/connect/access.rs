@@ -12,7 +12,7 @@ use std::sync::Arc;
 const LONGEST_LIST: usize = 4 * 1024;
 
 /// Who may use the nodes that a client creates: the nodes of locks and barriers, the nodes above them, limits, a chroot,
-/// and what [`Guarded::create`](crate::Guarded::create) creates.
+/// and what [`Guarded::create`](crate::further::Guarded::create) creates.
 ///
 /// All clients of a lock need every right but `ADMIN` on its node. To queue there they create, list and delete children,
 /// and to wait they read the children of others. So with `CreatorAll` and `ReadOpen`, all must log in as the same user; a
@@ -24,7 +24,7 @@ const LONGEST_LIST: usize = 4 * 1024;
 /// # Examples
 ///
 /// ```
-/// use zklock::{Access, AccessEntry, Rights};
+/// use zklock::further::{Access, AccessEntry, Rights};
 ///
 /// assert_eq!(Access::default(), Access::Open);
 /// assert_eq!("read-open".parse(), Ok(Access::ReadOpen));
@@ -52,7 +52,7 @@ pub enum Access {
 /// # Examples
 ///
 /// ```
-/// use zklock::{Access, Rights};
+/// use zklock::further::{Access, Rights};
 ///
 /// // A list from a configuration file should not let everybody change something.
 /// let Access::List(list) = "sasl:billing:cdrwa,world:anyone:r".parse()? else { panic!("it is a list") };
@@ -69,7 +69,7 @@ impl AccessList {
     /// # Examples
     ///
     /// ```
-    /// use zklock::Access;
+    /// use zklock::further::Access;
     ///
     /// if let Access::List(list) = "sasl:billing:cdrwa,sasl:reports:r".parse()? {
     ///     let names: Vec<_> = list.entries().iter().map(|entry| entry.id()).collect();
@@ -96,7 +96,7 @@ impl Access {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Access, AccessEntry, Rights};
+    /// use zklock::further::{Access, AccessEntry, Rights};
     ///
     /// let team = Access::list([
     ///     AccessEntry::sasl("billing", Rights::ALL)?,

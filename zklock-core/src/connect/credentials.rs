@@ -32,7 +32,8 @@ const KERBEROS: &str = "kerberos";
 /// # Examples
 ///
 /// ```
-/// use zklock::{Access, ClientOptions, Credentials};
+/// use zklock::ClientOptions;
+/// use zklock::further::{Access, Credentials};
 ///
 /// let options = ClientOptions::new("zk1:2181")
 ///     .credentials(Credentials::digest("billing", "secret")?)
@@ -87,7 +88,8 @@ impl Credentials {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Credentials, ErrorKind};
+    /// use zklock::ErrorKind;
+    /// use zklock::further::Credentials;
     ///
     /// let credentials = Credentials::digest("billing", "secret")?;
     /// assert_eq!(format!("{credentials:?}"), r#"digest for "billing", password hidden"#);
@@ -108,7 +110,8 @@ impl Credentials {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::{ClientOptions, Credentials};
+    /// # use zklock::ClientOptions;
+    /// # use zklock::further::Credentials;
     /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::from_env("ZKLOCK_AUTH")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
@@ -130,7 +133,8 @@ impl Credentials {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::{ClientOptions, Credentials};
+    /// # use zklock::ClientOptions;
+    /// # use zklock::further::Credentials;
     /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::from_file("/run/secrets/zookeeper")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
@@ -160,7 +164,8 @@ impl Credentials {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Access, ClientOptions, Credentials};
+    /// use zklock::ClientOptions;
+    /// use zklock::further::{Access, Credentials};
     ///
     /// let options = ClientOptions::new("zk1:2181")
     ///     .credentials(Credentials::sasl("billing", "secret")?)
@@ -181,7 +186,8 @@ impl Credentials {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::{ClientOptions, Credentials};
+    /// # use zklock::ClientOptions;
+    /// # use zklock::further::Credentials;
     /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::sasl_from_env("ZKLOCK_SASL")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
@@ -200,7 +206,8 @@ impl Credentials {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::{ClientOptions, Credentials};
+    /// # use zklock::ClientOptions;
+    /// # use zklock::further::Credentials;
     /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::sasl_from_file("/run/secrets/sasl")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
@@ -227,7 +234,8 @@ impl Credentials {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Access, ClientOptions, Credentials, ErrorKind};
+    /// use zklock::{ClientOptions, ErrorKind};
+    /// use zklock::further::{Access, Credentials};
     ///
     /// let options = ClientOptions::new("zk1.example.com:2181").access(Access::CreatorAll);
     /// match Credentials::kerberos("zookeeper", None) {

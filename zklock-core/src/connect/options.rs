@@ -231,8 +231,7 @@ impl ClientOptions {
     ///
     /// // What all environments share, and the hosts of one of them.
     /// let common = ClientOptions::new("localhost:2181").chroot("/apps/billing");
-    /// let production = common.hosts("zk1:2181,zk2:2181,zk3:2181")?;
-    /// # Ok::<(), zklock::Error>(())
+    /// let production = common.hosts("zk1:2181,zk2:2181,zk3:2181");
     /// ```
     #[must_use]
     pub fn hosts(mut self, hosts: &str) -> Self {
@@ -359,7 +358,8 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{ClientOptions, Tls};
+    /// use zklock::ClientOptions;
+    /// use zklock::further::Tls;
     ///
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let tls = Tls::new(&std::fs::read_to_string("ca.pem")?)?;
@@ -380,7 +380,8 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{ClientOptions, Credentials};
+    /// # use zklock::ClientOptions;
+    /// # use zklock::further::Credentials;
     /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::digest("billing", "secret")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
@@ -395,7 +396,8 @@ impl ClientOptions {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Access, ClientOptions, Credentials, ErrorKind};
+    /// use zklock::{ClientOptions, ErrorKind};
+    /// use zklock::further::{Access, Credentials};
     ///
     /// let options = ClientOptions::new("zk1:2181").access(Access::CreatorAll);
     /// assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidInput);

@@ -15,8 +15,8 @@ const LONGEST: usize = 2048;
 /// # Examples
 ///
 /// ```
-/// assert!(zklock::check_lock_path("/locks/report").is_ok());
-/// assert!(zklock::check_lock_path("locks/report").is_err());
+/// assert!(zklock::further::check_lock_path("/locks/report").is_ok());
+/// assert!(zklock::further::check_lock_path("locks/report").is_err());
 /// ```
 pub fn check_lock_path(path: &str) -> Result<(), Error> {
     check_path(path)?;

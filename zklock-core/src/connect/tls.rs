@@ -45,7 +45,8 @@ const PASS_PHRASE: &str = "pass-phrase";
 /// # Examples
 ///
 /// ```no_run
-/// use zklock::{Client, ClientOptions, Tls};
+/// use zklock::{Client, ClientOptions};
+/// use zklock::further::Tls;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let tls = Tls::from_file("ca.pem")?.identity_from_files("client.pem", "client.key")?;
@@ -91,7 +92,7 @@ impl Tls {
     ///
     /// ```no_run
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let tls = zklock::Tls::new(&std::fs::read_to_string("ca.pem")?)?;
+    /// let tls = zklock::further::Tls::new(&std::fs::read_to_string("ca.pem")?)?;
     /// # Ok(())
     /// # }
     /// ```
@@ -108,7 +109,7 @@ impl Tls {
     /// # Examples
     ///
     /// ```no_run
-    /// let tls = zklock::Tls::from_file("/etc/zookeeper/ca.pem")?;
+    /// let tls = zklock::further::Tls::from_file("/etc/zookeeper/ca.pem")?;
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_file(authorities: impl AsRef<Path>) -> Result<Self, Error> {
@@ -130,7 +131,7 @@ impl Tls {
     /// # Examples
     ///
     /// ```no_run
-    /// let tls = zklock::Tls::system()?;
+    /// let tls = zklock::further::Tls::system()?;
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn system() -> Result<Self, Error> {
@@ -155,7 +156,7 @@ impl Tls {
     /// ```no_run
     /// # use std::fs::read_to_string;
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
-    /// let tls = zklock::Tls::new(&read_to_string("ca.pem")?)?
+    /// let tls = zklock::further::Tls::new(&read_to_string("ca.pem")?)?
     ///     .identity(&read_to_string("client.pem")?, &read_to_string("client.key")?)?;
     /// # Ok(())
     /// # }
@@ -175,7 +176,7 @@ impl Tls {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::Tls;
+    /// # use zklock::further::Tls;
     /// let tls = Tls::from_file("ca.pem")?.identity_from_files("client.pem", "client.key")?;
     /// # Ok::<(), zklock::Error>(())
     /// ```
@@ -199,7 +200,7 @@ impl Tls {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{PassPhrase, Tls};
+    /// use zklock::further::{PassPhrase, Tls};
     ///
     /// let tls = Tls::from_file("ca.pem")?
     ///     .pass_phrase(PassPhrase::from_file("/run/secrets/client-key")?)

@@ -470,7 +470,8 @@ impl Hold {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{Hold, Wanted};
+    /// use zklock::Hold;
+    /// use zklock::further::Wanted;
     ///
     /// # fn example(hold: &Hold) -> Result<(), zklock::Error> {
     /// // The work ends early if others wait. It cannot release the lock.

@@ -30,7 +30,7 @@ impl Loss {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(loss: &zklock::Loss) {
+    /// # fn example(loss: &zklock::further::Loss) {
     /// if let Some(reason) = loss.reason() {
     ///     println!("stop: {reason}");
     /// }
@@ -56,7 +56,7 @@ impl Loss {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(loss: &zklock::Loss) -> Result<(), zklock::Error> {
+    /// # fn example(loss: &zklock::further::Loss) -> Result<(), zklock::Error> {
     /// match loss.lost().wait()? {
     ///     Some(reason) => println!("others may hold the lock: {reason}"),
     ///     None => println!("released"),

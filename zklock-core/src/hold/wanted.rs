@@ -35,7 +35,7 @@ impl Wanted {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(wanted: &zklock::Wanted) {
+    /// # fn example(wanted: &zklock::further::Wanted) {
     /// if wanted.is_set() {
     ///     println!("others wait: finish early");
     /// }
@@ -59,7 +59,7 @@ impl Wanted {
     /// ```no_run
     /// use std::time::Duration;
     ///
-    /// # fn example(wanted: &zklock::Wanted) -> Result<(), zklock::Error> {
+    /// # fn example(wanted: &zklock::further::Wanted) -> Result<(), zklock::Error> {
     /// if wanted.wanted().wait_timeout(Duration::from_secs(60))? {
     ///     println!("others wait: finish early");
     /// }

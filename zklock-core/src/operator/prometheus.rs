@@ -24,7 +24,7 @@ impl Stats {
     /// # Examples
     ///
     /// ```
-    /// let text = zklock::Stats::default().to_prometheus();
+    /// let text = zklock::further::Stats::default().to_prometheus();
     /// assert!(text.contains("# TYPE zklock_acquires_total counter\n"));
     /// assert!(text.contains("zklock_acquires_total{outcome=\"granted\"} 0\n"));
     /// assert!(text.contains("zklock_acquire_wait_seconds_bucket{le=\"0.1024\"} 0\n"));
@@ -40,7 +40,7 @@ impl Stats {
 /// # Examples
 ///
 /// ```no_run
-/// use zklock::prometheus_text;
+/// use zklock::further::prometheus_text;
 ///
 /// # fn example(orders: &zklock::Client, billing: &zklock::Client) {
 /// let page = prometheus_text(&[("orders", orders.stats()), ("billing", billing.stats())].into());

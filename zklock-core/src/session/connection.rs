@@ -16,7 +16,7 @@ listed! {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::ConnectionState;
+    /// # use zklock::further::ConnectionState;
     /// fn may_hold_locks(state: ConnectionState) -> bool {
     ///     matches!(state, ConnectionState::Connected | ConnectionState::Disconnected)
     /// }
@@ -55,7 +55,7 @@ impl fmt::Display for ConnectionState {
 /// # Examples
 ///
 /// ```no_run
-/// use zklock::ConnectionState;
+/// use zklock::further::ConnectionState;
 ///
 /// # async fn example(client: &zklock::Client) -> Result<(), zklock::Error> {
 /// let mut connection = client.connection()?;

@@ -122,7 +122,7 @@ impl Guardian {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(client: zklock::Client, guardian: zklock::Guardian) {
+    /// # async fn example(client: zklock::Client, guardian: zklock::further::Guardian) {
     /// client.close().await;
     /// // No process of ours is left when this returns.
     /// guardian.dismiss().await;

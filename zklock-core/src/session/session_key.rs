@@ -37,7 +37,8 @@ const LONGEST: usize = 1024;
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use zklock::{Client, ClientOptions, SessionKey};
+/// use zklock::{Client, ClientOptions};
+/// use zklock::further::SessionKey;
 ///
 /// # async fn example(client: Client, options: ClientOptions) -> Result<(), zklock::Error> {
 /// // In the process that may die. It passes the bytes on, for example through a pipe.
@@ -63,7 +64,8 @@ pub struct SessionKey {
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use zklock::{ClientOptions, SessionEnd, SessionKey};
+/// use zklock::ClientOptions;
+/// use zklock::further::{SessionEnd, SessionKey};
 ///
 /// # async fn example(key: SessionKey, options: ClientOptions) -> Result<(), zklock::Error> {
 /// match key.end_session(&options, Duration::from_secs(5)).await? {
@@ -93,7 +95,7 @@ impl SessionKey {
     /// # Examples
     ///
     /// ```no_run
-    /// # fn example(key: &zklock::SessionKey) {
+    /// # fn example(key: &zklock::further::SessionKey) {
     /// // The key itself has no business in a log.
     /// println!("waiting for the end of the process with session {:#x}", key.session_id());
     /// # }
@@ -107,7 +109,7 @@ impl SessionKey {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn example(key: &zklock::SessionKey, options: &zklock::ClientOptions) -> Result<(), zklock::Error> {
+    /// # async fn example(key: &zklock::further::SessionKey, options: &zklock::ClientOptions) -> Result<(), zklock::Error> {
     /// // After that time the servers have ended the session anyway.
     /// key.end_session(options, key.session_timeout()).await?;
     /// # Ok(())
@@ -122,7 +124,7 @@ impl SessionKey {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::SessionKey;
+    /// use zklock::further::SessionKey;
     ///
     /// # async fn example(client: zklock::Client) -> Result<(), zklock::Error> {
     /// let key = client.session_key().await?;
@@ -143,7 +145,8 @@ impl SessionKey {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{ErrorKind, SessionKey};
+    /// use zklock::ErrorKind;
+    /// use zklock::further::SessionKey;
     ///
     /// let error = SessionKey::from_bytes(b"not a key").unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -187,7 +190,8 @@ impl SessionKey {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use zklock::{ClientOptions, SessionKey};
+    /// use zklock::ClientOptions;
+    /// use zklock::further::SessionKey;
     ///
     /// # async fn example(mut worker: std::process::Child, key: SessionKey) -> Result<(), Box<dyn std::error::Error>> {
     /// worker.wait()?;

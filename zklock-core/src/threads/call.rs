@@ -175,7 +175,8 @@ impl<T: Send + 'static> Call<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::{Interrupt, Lock};
+    /// # use zklock::Lock;
+    /// # use zklock::further::Interrupt;
     /// # fn example(lock: &Lock, interrupt: &Interrupt) -> Result<(), zklock::Error> {
     /// // Until the lock is held, or another thread triggers the interrupt.
     /// let hold = lock.acquire().wait_unless(interrupt)?;
@@ -226,7 +227,7 @@ impl<T: Send + 'static> Call<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::{Owner, Wait};
+    /// use zklock::further::{Owner, Wait};
     ///
     /// # use zklock::Lock;
     /// # fn example(lock: Lock, wake: std::sync::mpsc::Sender<()>) -> Result<(), zklock::Error> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 /// # Examples
 ///
 /// ```
-/// use zklock::Interrupt;
+/// use zklock::further::Interrupt;
 ///
 /// let interrupt = Interrupt::new();
 /// let elsewhere = interrupt.clone();
@@ -36,7 +36,7 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::Interrupt;
+    /// use zklock::further::Interrupt;
     ///
     /// # fn example(lock: &zklock::Lock) -> Result<(), zklock::Error> {
     /// let interrupt = Interrupt::new();
@@ -54,7 +54,7 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```no_run
-    /// use zklock::Interrupt;
+    /// use zklock::further::Interrupt;
     ///
     /// # fn example(lock: zklock::Lock) {
     /// let interrupt = Interrupt::new();
@@ -78,7 +78,7 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```
-    /// # let interrupt = zklock::Interrupt::new();
+    /// # let interrupt = zklock::further::Interrupt::new();
     /// interrupt.trigger();
     /// // ... all waits have ended ...
     /// interrupt.reset();
@@ -93,7 +93,7 @@ impl Interrupt {
     /// # Examples
     ///
     /// ```
-    /// # let interrupt = zklock::Interrupt::new();
+    /// # let interrupt = zklock::further::Interrupt::new();
     /// assert!(!interrupt.is_triggered());
     /// interrupt.trigger();
     /// assert!(interrupt.is_triggered());

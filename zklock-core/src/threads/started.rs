@@ -22,7 +22,8 @@ use tokio::task::AbortHandle;
 /// # Examples
 ///
 /// ```no_run
-/// use zklock::{Lock, Owner, Wait};
+/// use zklock::Lock;
+/// use zklock::further::{Owner, Wait};
 ///
 /// # fn example(lock: &Lock) -> Result<(), zklock::Error> {
 /// let (sender, ready) = std::sync::mpsc::channel();
@@ -111,7 +112,8 @@ impl<T> Started<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::{Hold, Started};
+    /// # use zklock::Hold;
+    /// # use zklock::further::Started;
     /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock::Error> {
     /// match acquiring.fetch() {
     ///     Some(hold) => hold?.release().wait()?,
@@ -146,7 +148,7 @@ impl<T> Started<T> {
     /// ```no_run
     /// use std::time::Instant;
     ///
-    /// # fn example(acquiring: zklock::Started<zklock::Hold>) {
+    /// # fn example(acquiring: zklock::further::Started<zklock::Hold>) {
     /// // The event loop sleeps no longer than this, and then fetches.
     /// let longest = acquiring.due().map(|due| due.saturating_duration_since(Instant::now()));
     /// # }
@@ -179,7 +181,8 @@ impl<T> Started<T> {
     /// # Examples
     ///
     /// ```no_run
-    /// # use zklock::{Hold, Started};
+    /// # use zklock::Hold;
+    /// # use zklock::further::Started;
     /// # fn example(acquiring: Started<Hold>) -> Result<(), zklock::Error> {
     /// acquiring.cancel();
     /// if let Some(Ok(hold)) = acquiring.fetch() {

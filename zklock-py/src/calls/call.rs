@@ -29,13 +29,13 @@ pub(crate) trait Started: Send {
     /// Returns the result, if it is there. If not, the waker will be used.
     fn fetch(&mut self) -> Option<Result<Self::Answer, Error>>;
 
-    /// When to fetch it, even if the waker was not used. See [`zklock::Started::due`].
+    /// When to fetch it, even if the waker was not used. See [`zklock::further::Started::due`].
     fn due(&self) -> Option<Instant>;
 }
 
 impl<T: Send + 'static> Call for zklock::Call<T> {
     type Answer = T;
-    type Started = zklock::Started<T>;
+    type Started = zklock::further::Started<T>;
 
     fn at_once(&mut self) -> Option<Result<T, Error>> {
         Self::at_once(self)
@@ -45,12 +45,12 @@ impl<T: Send + 'static> Call for zklock::Call<T> {
         Self::wait(self)
     }
 
-    fn detach(self, waker: &Arc<Waker>) -> Result<zklock::Started<T>, Error> {
+    fn detach(self, waker: &Arc<Waker>) -> Result<zklock::further::Started<T>, Error> {
         Self::detach(self, waker.on_ready())
     }
 }
 
-impl<T: Send> Started for zklock::Started<T> {
+impl<T: Send> Started for zklock::further::Started<T> {
     type Answer = T;
 
     fn fetch(&mut self) -> Option<Result<T, Error>> {

@@ -8,7 +8,7 @@ use crate::guest::value;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use zklock::ConnectionState;
+use zklock::further::ConnectionState;
 
 /// The callbacks of one client, which are called one at a time.
 pub(crate) struct ConnectionCallbacks {

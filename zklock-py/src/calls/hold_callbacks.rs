@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
 use zklock::Error;
-use zklock::{Hold, Watch};
+use zklock::Hold;
+use zklock::further::Watch;
 
 /// The callbacks of one hold.
 pub(crate) struct HoldCallbacks {

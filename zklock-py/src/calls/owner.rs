@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use std::collections::HashMap;
 use std::sync::Mutex;
-use zklock::Owner;
+use zklock::further::Owner;
 
 type Owners = HashMap<usize, (Py<PyWeakrefReference>, Owner)>;
 

@@ -15,8 +15,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use zklock::Error;
-use zklock::Started;
 use zklock::face::{OfProcess, call_later};
+use zklock::further::Started;
 
 /// How long the interpreter waits for us when it ends.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -5,10 +5,10 @@ use crate::guest::sync::Found;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};
 use std::time::{SystemTime, UNIX_EPOCH};
-use zklock::{
-    AcquireOutcome, Committed, ConnectionState, Histogram, HoldState, LockStats, LossReason, NodeData,
-    QueuedContender, Record, RunOutcome, Stats,
+use zklock::further::{
+    AcquireOutcome, Committed, ConnectionState, Histogram, LockStats, NodeData, Record, RunOutcome, Stats,
 };
+use zklock::{HoldState, LossReason, QueuedContender};
 use zklock_testkit::Session;
 
 mirrored! {

@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use zklock::{Access, Client, Credentials, ErrorKind, HoldState, PassPhrase, Tls};
+use zklock::further::{Access, Credentials, PassPhrase, Tls};
+use zklock::{Client, ErrorKind, HoldState};
 
 /// Long enough to outlast a restart of the server.
 const LONG_SESSION: Duration = Duration::from_secs(30);

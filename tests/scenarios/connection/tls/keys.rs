@@ -3,7 +3,8 @@
 use super::{anonymous, strict};
 use crate::support::{options, says, soon};
 use std::fs::{read_to_string, write};
-use zklock::{Client, ErrorKind, PassPhrase, Tls};
+use zklock::further::{PassPhrase, Tls};
+use zklock::{Client, ErrorKind};
 
 const PASS_PHRASE: &str = "s3cret of the k\u{e9}y";
 

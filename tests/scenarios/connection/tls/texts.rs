@@ -6,7 +6,8 @@ use crate::support::{options, soon};
 use std::fs::{read_to_string, write};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock::{Client, ClientOptions, PassPhrase, Tls};
+use zklock::further::{PassPhrase, Tls};
+use zklock::{Client, ClientOptions};
 
 /// Long enough for a busy machine to check all of them at once.
 const PATIENCE: Duration = Duration::from_secs(4);

@@ -15,7 +15,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 use zklock::face::Message;
-use zklock::{Client, Error, ErrorKind, Hold, HoldState, Lock, Wait};
+use zklock::further::Wait;
+use zklock::{Client, Error, ErrorKind, Hold, HoldState, Lock};
 
 use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;

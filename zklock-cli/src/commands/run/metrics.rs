@@ -7,7 +7,8 @@ use std::time::Duration;
 use std::{fs, io, process};
 
 use tokio::time::sleep;
-use zklock::{Client, prometheus_text};
+use zklock::Client;
+use zklock::further::prometheus_text;
 
 use crate::failure::Failure;
 

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, ValueEnum};
-use zklock::{Begun, Client, Hold, Job, JobSpec, Lock, Owner, Record, RunEntry, RunOutcome, Wait};
+use zklock::further::{Owner, Record, RunEntry, RunOutcome, Wait};
+use zklock::{Begun, Client, Hold, Job, JobSpec, Lock};
 
 use crate::commands::choice::Choice;
 use crate::duration;
@@ -37,7 +38,7 @@ enum AfterFailure {
     Next,
 }
 
-impl From<AfterFailure> for zklock::AfterFailure {
+impl From<AfterFailure> for zklock::further::AfterFailure {
     fn from(when: AfterFailure) -> Self {
         match when {
             AfterFailure::Again => Self::Again,

@@ -6,7 +6,8 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use tokio::time::{MissedTickBehavior, interval};
 use zklock::face::Message;
-use zklock::{ClientOptions, ErrorKind, Hold, HoldState, LossReason, SessionKey};
+use zklock::further::SessionKey;
+use zklock::{ClientOptions, ErrorKind, Hold, HoldState, LossReason};
 
 use super::Running;
 use super::job::Job;

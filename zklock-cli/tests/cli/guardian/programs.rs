@@ -13,7 +13,8 @@ use std::time::Instant;
 use ground::{Ensemble, until};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal};
-use zklock::{Client, ClientOptions, Credentials, ErrorKind, Tls};
+use zklock::further::{Credentials, Tls};
+use zklock::{Client, ClientOptions, ErrorKind};
 
 use super::{LONG, inherited, node, servers, stat};
 use crate::support::{Process, SOON, is_alive, left_with, path, zklock};

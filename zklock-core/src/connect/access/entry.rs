@@ -14,7 +14,7 @@ const LENGTH_OF_HASH: usize = 28;
 /// # Examples
 ///
 /// ```
-/// use zklock::Rights;
+/// use zklock::further::Rights;
 ///
 /// assert_eq!((Rights::CREATE | Rights::READ).to_string(), "cr");
 /// ```
@@ -27,7 +27,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// // Everybody may see who holds and who waits.
     /// assert_eq!(AccessEntry::world(Rights::READ).to_string(), "world:anyone:r");
     /// ```
@@ -37,7 +37,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// // Operators may list the holders, and ask them to let go.
     /// let operators = AccessEntry::sasl("operators", Rights::READ | Rights::WRITE)?;
     /// assert_eq!(operators.to_string(), "sasl:operators:rw");
@@ -49,7 +49,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::Rights;
+    /// # use zklock::further::Rights;
     /// // Operators with these rights cannot queue.
     /// let rights = Rights::READ | Rights::DELETE;
     /// assert!(!rights.contains(Rights::CREATE));
@@ -60,7 +60,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// // Operators may take the lock away from its holders.
     /// let operators = AccessEntry::sasl("operators", Rights::READ | Rights::DELETE)?;
     /// assert_eq!(operators.to_string(), "sasl:operators:dr");
@@ -72,7 +72,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::Rights;
+    /// # use zklock::further::Rights;
     /// // What a client needs to use a lock is everything else.
     /// let all_but_admin = Rights::READ | Rights::WRITE | Rights::CREATE | Rights::DELETE;
     /// assert_eq!(all_but_admin | Rights::ADMIN, Rights::ALL);
@@ -83,7 +83,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// assert_eq!(AccessEntry::sasl("billing", Rights::ALL)?.to_string(), "sasl:billing:cdrwa");
     /// # Ok::<(), zklock::Error>(())
     /// ```
@@ -98,7 +98,7 @@ impl Rights {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::Rights;
+    /// # use zklock::further::Rights;
     /// let rights = Rights::READ | Rights::WRITE;
     /// assert!(rights.contains(Rights::READ));
     /// assert!(!rights.contains(Rights::READ | Rights::CREATE));
@@ -142,7 +142,7 @@ impl fmt::Display for Rights {
 /// # Examples
 ///
 /// ```
-/// use zklock::{AccessEntry, Rights};
+/// use zklock::further::{AccessEntry, Rights};
 ///
 /// let entry = AccessEntry::sasl("billing", Rights::ALL)?;
 /// assert_eq!(entry.to_string(), "sasl:billing:cdrwa");
@@ -162,7 +162,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Access, AccessEntry, Rights};
+    /// use zklock::further::{Access, AccessEntry, Rights};
     ///
     /// // The team uses the locks, and everybody may look.
     /// let entries = [AccessEntry::sasl("billing", Rights::ALL)?, AccessEntry::world(Rights::READ)];
@@ -178,7 +178,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// use zklock::{Access, AccessEntry, Rights};
+    /// use zklock::further::{Access, AccessEntry, Rights};
     ///
     /// // Like `Access::ReadOpen`, but only for readers in the own network.
     /// let entries = [AccessEntry::creator(Rights::ALL), AccessEntry::ip("10.0.0.0/8", Rights::READ)?];
@@ -200,7 +200,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// assert!(AccessEntry::digest("ann", "kYo25pPOT0HKGgdUmL8MxA259qk=", Rights::READ).is_ok());
     /// assert!(AccessEntry::digest("ann", "the password itself", Rights::READ).is_err());
     /// ```
@@ -218,7 +218,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// let by_password = AccessEntry::sasl("billing", Rights::ALL)?;
     /// let by_kerberos = AccessEntry::sasl("billing@EXAMPLE.COM", Rights::ALL)?;
     /// assert_ne!(by_password, by_kerberos);
@@ -238,7 +238,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// assert!(AccessEntry::ip("10.0.0.0/8", Rights::ALL).is_ok());
     /// assert!(AccessEntry::ip("db7.example.com", Rights::ALL).is_err());
     /// ```
@@ -256,7 +256,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// let entry = AccessEntry::x509("CN=billing,O=Shop", Rights::ALL)?;
     /// assert_eq!(entry.to_string(), "x509:CN=billing,O=Shop:cdrwa");
     /// # Ok::<(), zklock::Error>(())
@@ -275,7 +275,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// // The servers have a provider for groups of a directory service.
     /// let entry = AccessEntry::new("ldap", "billing", Rights::ALL)?;
     /// assert_eq!(entry.to_string(), "ldap:billing:cdrwa");
@@ -294,7 +294,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::AccessEntry;
+    /// # use zklock::further::AccessEntry;
     /// let entry: AccessEntry = "digest:ann:kYo25pPOT0HKGgdUmL8MxA259qk=:cdrwa".parse()?;
     /// assert_eq!(entry.scheme(), "digest");
     /// # Ok::<(), zklock::Error>(())
@@ -308,7 +308,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::AccessEntry;
+    /// # use zklock::further::AccessEntry;
     /// let entry: AccessEntry = "sasl:billing@EXAMPLE.COM:cdrwa".parse()?;
     /// assert_eq!(entry.id(), "billing@EXAMPLE.COM");
     /// # Ok::<(), zklock::Error>(())
@@ -322,7 +322,7 @@ impl AccessEntry {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{AccessEntry, Rights};
+    /// # use zklock::further::{AccessEntry, Rights};
     /// let entry: AccessEntry = "sasl:reports:cdr".parse()?;
     /// assert!(!entry.rights().contains(Rights::WRITE));
     /// # Ok::<(), zklock::Error>(())

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// More than any pass phrase needs.
 const LONGEST_FILE: u64 = 64 * 1024;
 
-/// The pass phrase of an encrypted key, for [`Tls::pass_phrase`](crate::Tls::pass_phrase). It needs
+/// The pass phrase of an encrypted key, for [`Tls::pass_phrase`](crate::further::Tls::pass_phrase). It needs
 /// the feature `tls`.
 ///
 /// It never appears in a log, an error or a debug output.
@@ -19,7 +19,7 @@ const LONGEST_FILE: u64 = 64 * 1024;
 /// # Examples
 ///
 /// ```
-/// let pass_phrase = zklock::PassPhrase::new("correct horse")?;
+/// let pass_phrase = zklock::further::PassPhrase::new("correct horse")?;
 /// assert_eq!(format!("{pass_phrase:?}"), "a pass phrase, hidden");
 /// # Ok::<(), zklock::Error>(())
 /// ```
@@ -36,7 +36,8 @@ impl PassPhrase {
     /// # Examples
     ///
     /// ```
-    /// # use zklock::{ErrorKind, PassPhrase};
+    /// # use zklock::ErrorKind;
+    /// # use zklock::further::PassPhrase;
     /// assert!(PassPhrase::new("correct horse").is_ok());
     /// assert_eq!(PassPhrase::new("").unwrap_err().kind(), ErrorKind::InvalidInput);
     /// # Ok::<(), zklock::Error>(())
@@ -54,7 +55,7 @@ impl PassPhrase {
     /// # Examples
     ///
     /// ```no_run
-    /// let pass_phrase = zklock::PassPhrase::from_env("CLIENT_KEY_PASS")?;
+    /// let pass_phrase = zklock::further::PassPhrase::from_env("CLIENT_KEY_PASS")?;
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_env(variable: &str) -> Result<Self, Error> {
@@ -76,7 +77,7 @@ impl PassPhrase {
     /// # Examples
     ///
     /// ```no_run
-    /// let pass_phrase = zklock::PassPhrase::from_file("/run/secrets/client-key")?;
+    /// let pass_phrase = zklock::further::PassPhrase::from_file("/run/secrets/client-key")?;
     /// # Ok::<(), zklock::Error>(())
     /// ```
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {

@@ -48,7 +48,7 @@ async fn a_guardian_is_told_the_key_of_each_session_and_when_to_leave() {
     }
     let second = client.session_key().await.unwrap();
     guardian.dismiss().await;
-    let key = |key: &crate::SessionKey| Message::new("session").bytes("key", &key.to_bytes());
+    let key = |key: &crate::further::SessionKey| Message::new("session").bytes("key", &key.to_bytes());
     let connect = options.pass_on(Message::new("options"));
     let expected = [Message::new("watch"), key(&first), connect, key(&second), Message::new("leave")];
     let expected = String::from_utf8(expected.map(|message| message.to_line()).concat()).unwrap();
