@@ -239,20 +239,32 @@ impl Connection {
 
 /// Makes a failure of the library's error, and says what may help.
 pub(crate) fn not_connected(error: &zklock::Error) -> Failure {
-    let doctor = "`zklock doctor` asks each server by itself";
-    let help = options_for(error).or((error.kind() == ErrorKind::Unreachable).then_some(doctor));
-    let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
+    let help = match options_for(error) {
+        [] if error.kind() != ErrorKind::Unreachable => String::new(),
+        [] => " (`zklock doctor` asks each server by itself)".to_owned(),
+        names => format!(" (see {})", called(names, false)),
+    };
     Failure::new(Failure::exit_of(error), format!("{error}{help}"))
 }
 
 /// Returns the options that have to do with the reason why no session was opened.
-pub(crate) fn options_for(error: &zklock::Error) -> Option<&'static str> {
+pub(crate) fn options_for(error: &zklock::Error) -> &'static [&'static str] {
     let text = error.to_string();
     if error.kind() == ErrorKind::Refused {
-        Some("the login comes from ZKLOCK_SASL or --sasl-file, ZKLOCK_AUTH or --auth-file")
+        &["auth", "auth-file", "sasl", "sasl-file"]
     } else if text.contains("TLS") || text.contains("certificate") {
-        Some("the options for TLS are --tls, --ca, --cert and --key")
+        &["tls", "ca", "cert", "key"]
     } else {
-        None
+        &[]
     }
+}
+
+/// Returns what these options of the library are called here, and also the first sentence of what their table says of each.
+pub(crate) fn called(names: &[&str], explains: bool) -> String {
+    let called = options().filter(|option| names.contains(&option.name)).map(|option| {
+        let name = if is_secret(option) { variable(option.name) } else { format!("--{}", option.name) };
+        let sentence = option.about.split(". ").next().filter(|_| explains);
+        name + &sentence.map(|sentence| format!(" ({sentence})")).unwrap_or_default()
+    });
+    called.collect::<Vec<_>>().join(", ")
 }

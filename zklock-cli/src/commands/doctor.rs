@@ -14,7 +14,7 @@ use zklock::{Client, ClientOptions, ErrorKind, Hold};
 
 use crate::commands::contenders::lock_path;
 use crate::commands::jobs;
-use crate::connect::{Connection, Source, options_for};
+use crate::connect::{Connection, Source, called, options_for};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -75,9 +75,9 @@ impl Doctor {
         findings: &mut Vec<Finding>,
     ) -> Result<(), Finding> {
         let client = Client::connect(options).await.map_err(|error| {
-            let advice = options_for(&error);
             let begin = "without a session there are no locks: begin with the servers above";
-            Finding::bad("session", error, advice.unwrap_or(begin))
+            let advice = advice(&error, begin);
+            Finding::bad("session", error, advice)
         })?;
         findings.extend(session_timeout(&client, connection.time("session-timeout")));
         findings.push(encryption(connection));
@@ -212,7 +212,16 @@ fn encryption(connection: &Connection) -> Finding {
     if connection.is_encrypted() {
         return Finding::good("TLS", "the servers' certificates are checked");
     }
-    Finding::warning("TLS", "not used", "passwords and locks are readable on the network: see --ca and --tls")
+    let see = called(&["tls", "ca"], true);
+    Finding::warning("TLS", "not used", format!("passwords and locks are readable on the network: see {see}"))
+}
+
+/// Returns what to do about why no session was opened.
+fn advice(error: &zklock::Error, otherwise: &str) -> String {
+    match options_for(error) {
+        [] => otherwise.to_owned(),
+        names => format!("see {}", called(names, true)),
+    }
 }
 
 /// Compares the servers' clock with ours. The node was created between two looks at our clock.

@@ -30,6 +30,10 @@ fn doctor_finds_a_healthy_server_well() {
     ] {
         assert!(lines.contains(&&*line), "{line}: {text}");
     }
+    assert!(
+        text.contains("see --tls (Connect with TLS, and trust the authorities that the system trusts)"),
+        "{text}"
+    );
     assert!(text.contains(" writes a write takes TIME, the slowest of NUMBER took TIME"), "{text}");
 }
 

@@ -16,6 +16,7 @@ const FILE: &str = "-file";
 
 /// A message to another process of the same user.
 #[derive(Clone, PartialEq, Eq)]
+#[must_use]
 pub struct Message {
     kind: String,
     values: Vec<(String, Vec<u8>)>,
@@ -37,20 +38,17 @@ impl Message {
     }
 
     /// Adds a value.
-    #[must_use]
     pub fn and(self, key: &str, value: &(impl ToString + ?Sized)) -> Self {
         self.bytes(key, value.to_string().as_bytes())
     }
 
     /// Adds bytes.
-    #[must_use]
     pub fn bytes(mut self, key: &str, value: &[u8]) -> Self {
         self.values.push((key.to_owned(), value.to_owned()));
         self
     }
 
     /// Adds a time of 584 years at most.
-    #[must_use]
     pub fn time(self, key: &str, time: Duration) -> Self {
         self.and(key, &u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }

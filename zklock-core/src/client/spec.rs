@@ -36,6 +36,7 @@ const NAME_AT_MOST: usize = 128;
 /// # }
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[must_use]
 pub struct LockSpec {
     path: String,
     kind: Kind,
@@ -239,7 +240,6 @@ impl LockSpec {
     /// assert_eq!(spec.kind(), "2 of semaphore of 5");
     /// # Ok::<(), zklock::Error>(())
     /// ```
-    #[must_use]
     pub fn permits(mut self, permits: u32) -> Self {
         self.permits = permits;
         self
@@ -263,7 +263,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn limit_at(mut self, path: &str) -> Self {
         self.limit_at = Some(path.to_owned());
         self
@@ -412,7 +411,6 @@ impl LockSpec {
 
     /// Returns the same lock with the options of another. It is hidden, because only in C they are set before there is a lock.
     #[doc(hidden)]
-    #[must_use]
     pub fn with_options_of(self, other: &Self) -> Self {
         Self { path: self.path, kind: self.kind, ..other.clone() }
     }
@@ -447,7 +445,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn reentrant(mut self, reentrant: bool) -> Self {
         self.reentrant = reentrant;
         self
@@ -475,7 +472,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn naming(mut self, naming: Naming) -> Self {
         self.naming = naming;
         self
@@ -497,7 +493,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn foreign(mut self, foreign: Foreign) -> Self {
         self.foreign = foreign;
         self
@@ -506,7 +501,6 @@ impl LockSpec {
     /// Sets what to watch while others are ahead. It is hidden, because only comparisons watch anything but the one node that
     /// matters.
     #[doc(hidden)]
-    #[must_use]
     pub fn watching(mut self, watching: Watching) -> Self {
         self.watching = watching;
         self
@@ -544,7 +538,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn linger(mut self, linger: Duration) -> Self {
         self.passing.linger = linger;
         self
@@ -566,7 +559,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn max_local_handoffs(mut self, handoffs: u32) -> Self {
         self.passing.turns = handoffs.saturating_add(1);
         self
@@ -594,7 +586,6 @@ impl LockSpec {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn metrics_name(mut self, name: &str) -> Self {
         self.metrics_name = Some(name.into());
         self

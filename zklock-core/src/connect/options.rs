@@ -38,6 +38,7 @@ const SERVER_VERSION: &str = "server-version";
 ///     .identity("billing/worker-7");
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct ClientOptions {
     /// As they were given, or why there are none.
     pub(crate) given_hosts: Result<String, Error>,
@@ -233,7 +234,6 @@ impl ClientOptions {
     /// let common = ClientOptions::new("localhost:2181").chroot("/apps/billing");
     /// let production = common.hosts("zk1:2181,zk2:2181,zk3:2181");
     /// ```
-    #[must_use]
     pub fn hosts(mut self, hosts: &str) -> Self {
         self.given_hosts = Ok(hosts.to_owned());
         self
@@ -253,7 +253,6 @@ impl ClientOptions {
     /// // The locks of a process that crashes are free after 4 s. An outage of 4 s loses them, too.
     /// let options = ClientOptions::new("zk1:2181").session_timeout(Duration::from_secs(4));
     /// ```
-    #[must_use]
     pub fn session_timeout(mut self, timeout: Duration) -> Self {
         self.session_timeout = timeout;
         self
@@ -271,7 +270,6 @@ impl ClientOptions {
     /// // A command that somebody waits for should fail soon.
     /// let options = ClientOptions::new("zk1:2181,zk2:2181").connect_timeout(Duration::from_secs(2));
     /// ```
-    #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
@@ -291,7 +289,6 @@ impl ClientOptions {
     ///
     /// let options = ClientOptions::new("zk1:2181").try_timeout(Duration::from_millis(200));
     /// ```
-    #[must_use]
     pub fn try_timeout(mut self, timeout: Duration) -> Self {
         self.try_timeout = timeout;
         self
@@ -308,7 +305,6 @@ impl ClientOptions {
     /// // The mutex "/locks/report" is at /apps/billing/locks/report.
     /// let options = ClientOptions::new("zk1:2181,zk2:2181").chroot("/apps/billing");
     /// ```
-    #[must_use]
     pub fn chroot(mut self, path: &str) -> Self {
         self.chroot = Some(path.to_owned());
         self
@@ -326,7 +322,6 @@ impl ClientOptions {
     /// let name = format!("billing/worker-7 ({})", std::process::id());
     /// let options = ClientOptions::new("zk1:2181").identity(&name);
     /// ```
-    #[must_use]
     pub fn identity(mut self, identity: &str) -> Self {
         self.identity = Some(identity.to_owned());
         self
@@ -343,7 +338,6 @@ impl ClientOptions {
     /// # use zklock::ClientOptions;
     /// let options = ClientOptions::new("zk1:2181").server_version(3, 4);
     /// ```
-    #[must_use]
     pub fn server_version(mut self, major: u32, minor: u32) -> Self {
         self.server_version = Some((major, minor));
         self
@@ -368,7 +362,6 @@ impl ClientOptions {
     /// # }
     /// ```
     #[cfg(feature = "tls")]
-    #[must_use]
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
@@ -385,7 +378,6 @@ impl ClientOptions {
     /// let options = ClientOptions::new("zk1:2181").credentials(Credentials::digest("billing", "secret")?);
     /// # Ok::<(), zklock::Error>(())
     /// ```
-    #[must_use]
     pub fn credentials(mut self, credentials: Credentials) -> Self {
         self.credentials.push(credentials);
         self
@@ -404,7 +396,6 @@ impl ClientOptions {
     /// assert!(options.credentials(Credentials::digest("billing", "secret")?).check().is_ok());
     /// # Ok::<(), zklock::Error>(())
     /// ```
-    #[must_use]
     pub fn access(mut self, access: Access) -> Self {
         self.access = access;
         self
@@ -420,7 +411,6 @@ impl ClientOptions {
     /// # use zklock::ClientOptions;
     /// let options = ClientOptions::new("zk1:2181/apps/billing").create_chroot(true);
     /// ```
-    #[must_use]
     pub fn create_chroot(mut self, creates: bool) -> Self {
         self.create_chroot = creates;
         self
@@ -445,7 +435,6 @@ impl ClientOptions {
     /// # use zklock::ClientOptions;
     /// let options = ClientOptions::new("zk1:2181").heartbeat(false);
     /// ```
-    #[must_use]
     pub fn heartbeat(mut self, beats: bool) -> Self {
         self.heartbeat = beats;
         self
@@ -480,7 +469,6 @@ impl ClientOptions {
     /// assert!(options.check().is_ok());
     /// assert!(options.loss_timeout(Duration::from_secs(60)).check().is_err());
     /// ```
-    #[must_use]
     pub fn loss_timeout(mut self, time: Duration) -> Self {
         self.loss_timeout = Some(time);
         self
@@ -618,7 +606,6 @@ impl ClientOptions {
     /// [put together](Self::checked). It is hidden, because only the
     /// guardian of the same version understands it.
     #[doc(hidden)]
-    #[must_use]
     pub fn pass_on(&self, message: Message) -> Message {
         let hosts = self.hosts.connect_string();
         let mut message =

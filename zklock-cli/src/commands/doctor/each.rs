@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use zklock::{Client, Error};
 
-use super::SLOW;
 use super::finding::Finding;
 use super::limits::{self, Limits};
-use crate::connect::{Connection, options_for};
+use super::{SLOW, advice};
+use crate::connect::Connection;
 
 /// The number of looks. Nodes come and go, so only differences in all of these looks are reported.
 const LOOKS: usize = 8;
@@ -70,12 +70,13 @@ pub(super) async fn compare(connection: &Connection, servers: &[String], path: &
 
 /// Fails with the finding that the server has shown nothing.
 async fn first_look(connection: &Connection, server: String, path: &str) -> Result<Shown, Finding> {
-    let bad = |error: &dyn Display, advice: Option<&str>| {
+    let bad = |problem: &dyn Display, error: Option<&Error>| {
         let general = "others serve: see its log, and whether it reaches the leader (the servers' own ports, server.N in zoo.cfg)";
-        Finding::bad("each server", format!("{server} by itself: {error}"), advice.unwrap_or(general))
+        let advice = error.map_or_else(|| general.to_owned(), |error| advice(error, general));
+        Finding::bad("each server", format!("{server} by itself: {problem}"), advice)
     };
     let options = connection.options_of(&server).map_err(|failure| bad(&failure, None))?;
-    let silent = |error: &Error| bad(error, options_for(error));
+    let silent = |error: &Error| bad(error, Some(error));
     let client = Client::connect(options.clone()).await.map_err(|error| silent(&error))?;
     let begun = Instant::now();
     let names = match client.children(path).await {
