@@ -16,7 +16,7 @@ pub use crate::{
     client::member::Member,
     client::record::{Record, RunOutcome},
     client::run::RunEntry,
-    connect::access::{Access, AccessEntry, AccessList, Rights},
+    connect::access::{Access, AccessList},
     connect::credentials::Credentials,
     connect::path::check_lock_path,
     hold::guarded::{Committed, Guarded},

@@ -4,7 +4,7 @@ use crate::support::members::enters;
 use crate::support::queue::{acquire, granted, held, reentrant_write};
 use crate::support::users::{ANN, BOB, Operator, User, world};
 use crate::support::{operator, says, settled, soon};
-use zklock::further::{Access, AccessEntry, Rights};
+use zklock::further::Access;
 use zklock::{Client, ErrorKind, Lock, LockSpec};
 use zookeeper_client::{Acl, AuthId, Permission};
 
@@ -150,7 +150,7 @@ async fn a_list_that_the_servers_do_not_take_is_refused() {
 async fn what_takes_too_much_with_its_lists_is_refused_before_anything_is_sent() {
     let (_, hash) = ANN.id.split_once(':').unwrap();
     let names = ["ann".to_owned()].into_iter().chain((0..70).map(|number| format!("user{number:02}")));
-    let list = names.map(|name| AccessEntry::digest(&name, hash, Rights::ALL).unwrap());
+    let list = names.map(|name| format!("digest:{name}:{hash}:cdrwa"));
     let client = ANN.client(Access::list(list).unwrap()).await;
     let hold = held(&client.mutex("/access-long/lock").unwrap()).await;
     // More than a server takes in one request.

@@ -3,7 +3,7 @@
 mod entry;
 
 use crate::base::error::{Error, ErrorKind};
-pub use entry::{AccessEntry, Rights};
+pub(crate) use entry::Entry;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,22 +14,23 @@ const LONGEST_LIST: usize = 4 * 1024;
 /// Who may use the nodes that a client creates: the nodes of locks and barriers, the nodes above them, limits, a chroot,
 /// and what [`Guarded::create`](crate::further::Guarded::create) creates.
 ///
-/// All clients of a lock need every right but `ADMIN` on its node. To queue there they create, list and delete children,
+/// All clients of a lock need every right but `a` (admin) on its node. To queue there they create, list and delete children,
 /// and to wait they read the children of others. So with `CreatorAll` and `ReadOpen`, all must log in as the same user; a
 /// list can name several. Nodes that already exist keep their access lists. The first client that needs `/locks/report`
 /// also creates `/locks`. If others have their own locks below `/locks`, an operator should create that node first.
 ///
-/// It can be parsed from text: one of the names, or a list in the form that `zkCli` takes.
+/// It can be parsed from text: one of the names, or a list in the form that `zkCli` takes. An entry is a scheme, who it names,
+/// and the letters of their rights: create, delete, read, write and admin.
 ///
 /// # Examples
 ///
 /// ```
-/// use zklock::further::{Access, AccessEntry, Rights};
+/// use zklock::further::Access;
 ///
 /// assert_eq!(Access::default(), Access::Open);
 /// assert_eq!("read-open".parse(), Ok(Access::ReadOpen));
 ///
-/// let list = Access::list([AccessEntry::sasl("billing", Rights::ALL)?, AccessEntry::world(Rights::READ)])?;
+/// let list = Access::list(["sasl:billing:cdrwa", "world:anyone:r"])?;
 /// assert_eq!("sasl:billing:cdrwa,world:anyone:r".parse(), Ok(list));
 /// # Ok::<(), zklock::Error>(())
 /// ```
@@ -52,32 +53,17 @@ pub enum Access {
 /// # Examples
 ///
 /// ```
-/// use zklock::further::{Access, Rights};
+/// use zklock::further::Access;
 ///
-/// // A list from a configuration file should not let everybody change something.
-/// let Access::List(list) = "sasl:billing:cdrwa,world:anyone:r".parse()? else { panic!("it is a list") };
-/// let mut of_all = list.entries().iter().filter(|entry| entry.scheme() == "world");
-/// assert!(of_all.all(|entry| entry.rights() == Rights::READ));
+/// let access: Access = "sasl:billing:cdrwa,world:anyone:r".parse()?;
+/// assert!(matches!(access, Access::List(_)));
 /// # Ok::<(), zklock::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct AccessList(Arc<[AccessEntry]>);
+pub struct AccessList(Arc<[Entry]>);
 
 impl AccessList {
-    /// Returns the entries, in their order.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use zklock::further::Access;
-    ///
-    /// if let Access::List(list) = "sasl:billing:cdrwa,sasl:reports:r".parse()? {
-    ///     let names: Vec<_> = list.entries().iter().map(|entry| entry.id()).collect();
-    ///     assert_eq!(names, ["billing", "reports"]);
-    /// }
-    /// # Ok::<(), zklock::Error>(())
-    /// ```
-    pub fn entries(&self) -> &[AccessEntry] {
+    pub(crate) fn entries(&self) -> &[Entry] {
         &self.0
     }
 }
@@ -91,22 +77,23 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if there are no entries, or their text is longer than 4 KiB.
+    /// [`ErrorKind::InvalidInput`] if there are no entries, one is wrong, or their text is longer than 4 KiB.
     ///
     /// # Examples
     ///
     /// ```
-    /// use zklock::further::{Access, AccessEntry, Rights};
+    /// use zklock::further::Access;
     ///
-    /// let team = Access::list([
-    ///     AccessEntry::sasl("billing", Rights::ALL)?,
-    ///     AccessEntry::sasl("reports", Rights::READ | Rights::CREATE | Rights::DELETE)?,
-    /// ])?;
-    /// assert_eq!(team.to_string(), "sasl:billing:cdrwa,sasl:reports:cdr");
+    /// let team = Access::list(["sasl:billing:cdrwa", "x509:CN=reports,O=Shop:cdr"])?;
+    /// assert_eq!("sasl:billing:cdrwa,x509:CN=reports,O=Shop:cdr".parse(), Ok(team));
     /// # Ok::<(), zklock::Error>(())
     /// ```
-    pub fn list(entries: impl IntoIterator<Item = AccessEntry>) -> Result<Self, Error> {
-        let entries: Arc<[AccessEntry]> = entries.into_iter().collect();
+    pub fn list(entries: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, Error> {
+        let entries = entries.into_iter().enumerate().map(|(at, text)| {
+            let place = || format!("entry {} of the access list", at + 1);
+            text.as_ref().parse().map_err(|error: Error| error.within(&place()))
+        });
+        let entries = entries.collect::<Result<Arc<[Entry]>, _>>()?;
         if entries.is_empty() {
             return Err(invalid("the access list is empty: name at least one user of the nodes"));
         }
@@ -117,23 +104,12 @@ impl Access {
         Ok(list)
     }
 
-    /// Makes a list of exactly these entries, each parsed as an [`AccessEntry`]. It is hidden, because only the Python layer has
-    /// lists of texts: in Rust, a text is parsed as a whole list.
-    #[doc(hidden)]
-    pub fn of_texts(texts: impl IntoIterator<Item: AsRef<str>>) -> Result<Self, Error> {
-        let entries = texts.into_iter().enumerate().map(|(at, text)| {
-            let place = || format!("entry {} of the access list", at + 1);
-            text.as_ref().parse().map_err(|error: Error| error.within(&place()))
-        });
-        Self::list(entries.collect::<Result<Vec<_>, _>>()?)
-    }
-
     /// Whether it gives rights to the creator, so that the client must be logged in.
     pub(crate) fn needs_creator(&self) -> bool {
         match self {
             Self::Open => false,
             Self::CreatorAll | Self::ReadOpen => true,
-            Self::List(list) => list.entries().iter().any(AccessEntry::is_of_creator),
+            Self::List(list) => list.entries().iter().any(Entry::is_of_creator),
         }
     }
 
@@ -141,7 +117,7 @@ impl Access {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Open | Self::CreatorAll | Self::ReadOpen => 0,
-            Self::List(list) => list.entries().iter().map(AccessEntry::bytes).sum(),
+            Self::List(list) => list.entries().iter().map(Entry::bytes).sum(),
         }
     }
 }
@@ -182,7 +158,7 @@ impl FromStr for Access {
                 names.join(" or ")
             )));
         }
-        Self::of_texts(split(text))
+        Self::list(split(text))
     }
 }
 
@@ -266,7 +242,7 @@ mod tests {
             assert!(said.contains(part) && !said.contains(SECRET), "{text}: {said}");
         }
         assert!(problem("sasl:a:r,".repeat(1000).trim_end_matches(',')).contains("4 KiB"));
-        assert_eq!(Access::list([]).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(Access::list([""; 0]).unwrap_err().kind(), ErrorKind::InvalidInput);
         let digest: Access = "digest:ann:kYo25pPOT0HKGgdUmL8MxA259qk=:r".parse().unwrap();
         assert!(!format!("{digest:?}").contains("kYo25"), "{digest:?}");
     }

@@ -2,7 +2,7 @@
 //! missing.
 
 use super::paths::parent;
-use crate::connect::access::{Access, AccessEntry, Rights};
+use crate::connect::access::{Access, Entry};
 use crate::machine::protocol::{Operation, Outcome, Refusal};
 use crate::zookeeper::ensemble::Write;
 use std::sync::Arc;
@@ -33,17 +33,15 @@ impl NodeList {
     }
 }
 
-fn acl(entry: &AccessEntry) -> Acl {
-    let known = [
-        (Rights::READ, Permission::READ),
-        (Rights::WRITE, Permission::WRITE),
-        (Rights::CREATE, Permission::CREATE),
-        (Rights::DELETE, Permission::DELETE),
-        (Rights::ADMIN, Permission::ADMIN),
-    ];
-    let given = known.into_iter().filter(|(right, _)| entry.rights().contains(*right));
-    let permission = given.fold(Permission::NONE, |all, (_, permission)| all | permission);
-    Acl::new(permission, AuthId::new(entry.scheme(), entry.id()))
+fn acl(entry: &Entry) -> Acl {
+    let permission = entry.rights.chars().fold(Permission::NONE, |all, letter| match letter {
+        'c' => all | Permission::CREATE,
+        'd' => all | Permission::DELETE,
+        'r' => all | Permission::READ,
+        'w' => all | Permission::WRITE,
+        _ => all | Permission::ADMIN,
+    });
+    Acl::new(permission, AuthId::new(&*entry.scheme, &*entry.id))
 }
 
 /// Returns the same outcome, with the missing right if it was a missing right.
