@@ -65,6 +65,11 @@ pub(crate) fn joined(paths: &[&str]) -> String {
     paths.join(", ")
 }
 
+/// Returns the error for locks at these paths that do not all belong to the client that makes the set.
+pub(crate) fn of_another_client(paths: &[&str]) -> Error {
+    invalid(&joined(paths), "all of them must come from the client that makes the set")
+}
+
 pub(crate) fn invalid(path: &str, problem: &str) -> Error {
     let shown: String = path.chars().take(200).collect();
     Error::new(ErrorKind::InvalidInput, format!("the set of the locks {shown}: {problem}"))

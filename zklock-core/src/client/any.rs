@@ -42,6 +42,11 @@ pub(crate) fn check(path: &str, claims: &[Claim], chroot: usize) -> Result<(), E
     Ok(())
 }
 
+/// Returns the error for locks at these paths that do not all belong to the client that makes the choice.
+pub(crate) fn of_another_client(paths: &[&str]) -> Error {
+    invalid(&paths.join(", "), "all of them must come from the client that makes the choice")
+}
+
 pub(crate) fn invalid(path: &str, problem: &str) -> Error {
     let shown = shortened(path);
     Error::new(ErrorKind::InvalidInput, format!("any of the locks {shown}: {problem}"))

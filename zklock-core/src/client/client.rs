@@ -9,8 +9,8 @@ use crate::client::home::Home;
 use crate::client::job::Job;
 use crate::client::job_spec::JobSpec;
 use crate::client::lock::Lock;
-use crate::client::semaphore;
 use crate::client::spec::LockSpec;
+use crate::client::{all, any, semaphore};
 use crate::connect::options::ClientOptions;
 use crate::connect::path::{check_lock_path, check_path};
 use crate::machine::protocol::{Operation, Outcome};
@@ -677,8 +677,7 @@ impl Client {
     /// # }
     /// ```
     pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
-        let specs = self.specs_of(locks)?;
-        specs.map_or_else(|others| Err(LockSpec::of_another_client(&others)), LockSpec::all)
+        LockSpec::all(self.specs_of(locks, all::of_another_client)?)
     }
 
     /// Makes a choice of these locks: acquiring it gives a hold of whichever is free first, and leaves the queues of the
@@ -730,16 +729,16 @@ impl Client {
     /// Like [`any`](Self::any), but returns a description.
     #[doc(hidden)]
     pub fn any_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
-        let specs = self.specs_of(locks)?;
-        specs.map_or_else(|others| Err(LockSpec::choice_of_another_client(&others)), LockSpec::any)
+        LockSpec::any(self.specs_of(locks, any::of_another_client)?)
     }
 
-    /// Returns the descriptions of these locks. They come as the inner error if not all of the locks belong to this client.
-    fn specs_of(&self, locks: &[Lock]) -> Result<Result<Vec<LockSpec>, Vec<LockSpec>>, Error> {
+    /// Returns the descriptions of these locks; fails with `refusal` if not all of them belong to this client.
+    fn specs_of(&self, locks: &[Lock], refusal: fn(&[&str]) -> Error) -> Result<Vec<LockSpec>, Error> {
         self.home.refuse_forked()?;
-        let specs = locks.iter().map(|lock| lock.spec().clone()).collect();
-        let are_own = locks.iter().all(|lock| lock.open.home().is_same(&self.home));
-        Ok(if are_own { Ok(specs) } else { Err(specs) })
+        if !locks.iter().all(|lock| lock.open.home().is_same(&self.home)) {
+            return Err(refusal(&locks.iter().map(Lock::path).collect::<Vec<_>>()));
+        }
+        Ok(locks.iter().map(|lock| lock.spec().clone()).collect())
     }
 
     /// Makes the job that `spec` describes: it runs on one host in each period. This call sends no request.

@@ -332,9 +332,12 @@ impl LockSpec {
     /// ```
     pub fn all(specs: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
         let members = Self::folded(specs);
-        let path = all::joined(&members.iter().map(Self::path).collect::<Vec<_>>());
-        Self::claims_of_set(&path, &members)?;
-        Ok(Self::new(path, Kind::All(members)))
+        let set = Self::new(all::joined(&Self::paths(&members)), Kind::All(members));
+        set.check().map(|()| set)
+    }
+
+    fn paths(specs: &[Self]) -> Vec<&str> {
+        specs.iter().map(Self::path).collect()
     }
 
     /// Leaves out what is equal to an earlier one, but for semaphores.
@@ -349,12 +352,6 @@ impl LockSpec {
             }
         }
         members
-    }
-
-    /// Returns the error for a set of locks that do not all belong to the client that makes it.
-    pub(crate) fn of_another_client(specs: &[Self]) -> Error {
-        let path = all::joined(&specs.iter().map(Self::path).collect::<Vec<_>>());
-        all::invalid(&path, "all of them must come from the client that makes the set")
     }
 
     /// Describes a [choice](crate::Client::any) of these locks. They keep their own options; the choice has none.
@@ -378,10 +375,8 @@ impl LockSpec {
     /// ```
     pub fn any(specs: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
         let members: Vec<_> = specs.into_iter().collect();
-        let paths: Vec<_> = members.iter().map(Self::path).collect();
-        let path = paths.join(", ");
-        any::check(&path, &Self::claims_of_choice(&path, &members)?, 0)?;
-        Ok(Self::new(path, Kind::Any(members)))
+        let choice = Self::new(Self::paths(&members).join(", "), Kind::Any(members));
+        any::check(&choice.path, &choice.claims()?, 0).map(|()| choice)
     }
 
     /// All options that have names, for [`set`](Self::set).
@@ -413,12 +408,6 @@ impl LockSpec {
     #[doc(hidden)]
     pub fn with_options_of(self, other: &Self) -> Self {
         Self { path: self.path, kind: self.kind, ..other.clone() }
-    }
-
-    /// Returns the error for a choice of locks that do not all belong to the client that makes it.
-    pub(crate) fn choice_of_another_client(specs: &[Self]) -> Error {
-        let paths: Vec<_> = specs.iter().map(Self::path).collect();
-        any::invalid(&paths.join(", "), "all of them must come from the client that makes the choice")
     }
 
     /// Sets whether an owner that holds the lock may acquire it again. Default: no.
@@ -720,12 +709,10 @@ impl LockSpec {
 
     /// Returns the claims of this lock for a client with these options, which others see under this name.
     pub(crate) fn claims_of(&self, client: &ClientOptions, identity: &str) -> Result<Vec<Claim>, Error> {
-        if let Kind::Any(_) = &self.kind {
-            let claims = self.claims()?;
-            any::check(&self.path, &claims, client.hosts.chroot.len())?;
-            return Ok(claims);
-        }
         let mut claims = self.claims()?;
+        if let Kind::Any(_) = &self.kind {
+            return any::check(&self.path, &claims, client.hosts.chroot.len()).map(|()| claims);
+        }
         // Done here, because a set may contain sets, and its nodes name the queues of all.
         node_data::write(&mut claims, identity);
         let mut permits = claims.iter().filter_map(|claim| claim.permits.as_ref());
@@ -762,48 +749,41 @@ impl LockSpec {
                 let queue = self.claim(&semaphore::queue(&self.path), scheme)?;
                 Ok(vec![Claim { permits: Some(permits), ..queue }])
             }
-            Kind::All(members) => Self::claims_of_set(&self.path, members),
+            Kind::All(members) => {
+                let problem = "one of them is a choice of several locks: acquire that one alone";
+                all::join(
+                    &self.path,
+                    Self::claims_of_members(members, |it| all::invalid(&self.path, it), problem)?,
+                )
+            }
             Kind::Any(_) if self.reentrant => {
                 Err(self.invalid("a choice of locks is not reentrant: make its locks reentrant instead"))
             }
             Kind::Any(_) if (self.foreign, self.watching) != (Foreign::default(), Watching::default()) => {
                 Err(self.invalid("a choice of locks has no such option: set it on its locks instead"))
             }
-            Kind::Any(members) => Self::claims_of_choice(&self.path, members),
+            Kind::Any(members) => {
+                let problem = "one of them is such a choice itself: name its locks instead";
+                Self::claims_of_members(members, |it| any::invalid(&self.path, it), problem)
+            }
         }
     }
 
-    fn claims_of_set(path: &str, members: &[Self]) -> Result<Vec<Claim>, Error> {
-        if members.iter().any(|member| member.alternatives().is_some()) {
-            return Err(all::invalid(
-                path,
-                "one of them is a choice of several locks: acquire that one alone",
-            ));
-        }
-        Self::check_for_patterns(path, members, all::invalid)?;
-        let claims = members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?;
-        all::join(path, claims.concat())
-    }
-
-    fn claims_of_choice(path: &str, members: &[Self]) -> Result<Vec<Claim>, Error> {
-        if members.iter().any(|member| member.alternatives().is_some()) {
-            return Err(any::invalid(path, "one of them is such a choice itself: name its locks instead"));
-        }
-        Self::check_for_patterns(path, members, any::invalid)?;
-        Ok(members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?.concat())
-    }
-
-    fn check_for_patterns(
-        path: &str,
+    /// Returns the claims of the locks of a set or a choice. `of_choice` is the problem of a choice among them.
+    fn claims_of_members(
         members: &[Self],
-        invalid: fn(&str, &str) -> Error,
-    ) -> Result<(), Error> {
-        let with_pattern = members.iter().find(|member| matches!(member.naming, Naming::Pattern(_)));
-        with_pattern.map_or(Ok(()), |member| {
-            let problem =
-                format!("{} has the pattern {}: acquire that lock by itself", member.path, member.naming);
-            Err(invalid(path, &problem))
-        })
+        invalid: impl Fn(&str) -> Error,
+        of_choice: &str,
+    ) -> Result<Vec<Claim>, Error> {
+        if members.iter().any(|member| member.alternatives().is_some()) {
+            return Err(invalid(of_choice));
+        }
+        if let Some(Self { path, naming, .. }) =
+            members.iter().find(|member| matches!(member.naming, Naming::Pattern(_)))
+        {
+            return Err(invalid(&format!("{path} has the pattern {naming}: acquire that lock by itself")));
+        }
+        Ok(members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Returns a claim with the options that all kinds have.
