@@ -2,8 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use clap::{Args, ValueEnum};
-use zklock::further::{Owner, Record, RunEntry, RunOutcome, Wait};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use zklock::further::{AfterFailure, Owner, Record, RunEntry, RunOutcome, Wait};
 use zklock::{Begun, Client, Hold, Job, JobSpec, Lock};
 
 use crate::commands::choice::Choice;
@@ -28,23 +29,13 @@ pub(crate) struct Period {
 
     /// When the command runs again after it has failed, its host has died, or the lock was lost: in the same period, as soon as
     /// a host starts it, or in the next one
-    #[arg(hide_short_help = true, long, value_name = "WHEN", value_enum, default_value_t = AfterFailure::Again, requires = "every")]
+    #[arg(hide_short_help = true, long, value_name = "WHEN", value_parser = when(), default_value = "again", requires = "every")]
     after_failure: AfterFailure,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum AfterFailure {
-    Again,
-    Next,
-}
-
-impl From<AfterFailure> for zklock::further::AfterFailure {
-    fn from(when: AfterFailure) -> Self {
-        match when {
-            AfterFailure::Again => Self::Again,
-            AfterFailure::Next => Self::Next,
-        }
-    }
+fn when() -> impl TypedValueParser<Value = AfterFailure> {
+    let when = |text: String| if text == "next" { AfterFailure::Next } else { AfterFailure::Again };
+    PossibleValuesParser::new(["again", "next"]).map(when)
 }
 
 impl Period {
@@ -60,7 +51,7 @@ impl Period {
                 "--every has a record in the lock's node, so it takes no --naming: leave one out",
             ));
         }
-        let spec = JobSpec::new(path, every)?.offset(self.offset)?.after_failure(self.after_failure.into());
+        let spec = JobSpec::new(path, every)?.offset(self.offset)?.after_failure(self.after_failure);
         Ok(Some(Job::new(lock.clone(), spec)?))
     }
 }
