@@ -41,7 +41,7 @@ fn acl(entry: &Entry) -> Acl {
         'w' => all | Permission::WRITE,
         _ => all | Permission::ADMIN,
     });
-    Acl::new(permission, AuthId::new(&*entry.scheme, &*entry.id))
+    Acl::new(permission, AuthId::new(&entry.scheme, &entry.id))
 }
 
 /// Returns the same outcome, with the missing right if it was a missing right.
