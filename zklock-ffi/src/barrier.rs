@@ -29,7 +29,7 @@ noun! {
 }
 
 #[derive(Clone)]
-pub(crate) struct Barrier(zklock::Barrier, Arc<Events>);
+pub(crate) struct Barrier(zklock::further::Barrier, Arc<Events>);
 
 export! {
     /// Creates the handle of the barrier at a path. This sends no request and does not set the barrier.

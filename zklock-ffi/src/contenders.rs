@@ -11,7 +11,8 @@ use crate::started::{Answer, Started, start, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
-use zklock::{QueuedContender, Role};
+use zklock::QueuedContender;
+use zklock::further::Role;
 
 c_enum! {
     /// What a contender wants.

@@ -38,7 +38,7 @@ noun! {
 }
 
 #[derive(Clone)]
-pub(crate) struct DoubleBarrier(zklock::DoubleBarrier, Arc<Events>);
+pub(crate) struct DoubleBarrier(zklock::further::DoubleBarrier, Arc<Events>);
 
 pub(crate) struct Member {
     inner: zklock::further::Member,

@@ -14,9 +14,10 @@ use crate::started::{Answer, Started, start};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use zklock::Watch;
 use zklock::face::call_later;
-use zklock::{HoldState, LossReason, Owner, RunEntry};
+use zklock::further::Watch;
+use zklock::further::{Owner, RunEntry};
+use zklock::{HoldState, LossReason};
 
 noun! {
     /// The proof that a lock is held.

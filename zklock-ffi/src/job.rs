@@ -15,7 +15,8 @@ use crate::status::zklock_status::{self, ZKLOCK_DONE};
 use std::ffi::c_char;
 use std::sync::Arc;
 use zklock::Call;
-use zklock::{Begun, JobSpec, Owner, RunOutcome};
+use zklock::further::{Owner, RunOutcome};
+use zklock::{Begun, JobSpec};
 
 noun! {
     /// A job at a path, which runs once in each period, on one of many hosts. It is a mutex, and the record

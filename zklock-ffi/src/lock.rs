@@ -10,7 +10,7 @@ use crate::started::{Answer, Started, start, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
-use zklock::Owner;
+use zklock::further::Owner;
 
 noun! {
     /// A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.

@@ -40,7 +40,7 @@ impl Chosen {
     fn defaults() -> Result<Self, Failure> {
         let job = JobSpec::new("/any", JobSpec::EVERY_AT_MOST)?;
         Ok(Self {
-            client: ClientOptions::new("localhost")?,
+            client: ClientOptions::new("localhost"),
             lock: LockSpec::mutex("/any")?,
             job,
             set: Vec::new(),
@@ -90,8 +90,8 @@ impl Options {
     ) -> Result<ClientOptions, Failure> {
         let hosts = &hosts.map_or_else(hosts_from_env, |hosts| Ok(hosts.to_owned()))?;
         match Self::of(options, "client")? {
-            Some(chosen) => Ok(chosen.client.hosts(hosts)?.checked()?),
-            None => Ok(ClientOptions::new(hosts)?),
+            Some(chosen) => Ok(chosen.client.hosts(hosts).checked()?),
+            None => Ok(ClientOptions::new(hosts).checked()?),
         }
     }
 

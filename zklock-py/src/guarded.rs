@@ -16,10 +16,10 @@ use pyo3::types::{PyByteArray, PyBytes};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use zklock::Committed;
+use zklock::further::Committed;
 
 /// Adds one to a list of the core's, which is made when it is committed.
-type Write = Box<dyn Fn(zklock::Guarded) -> zklock::Guarded + Send + Sync>;
+type Write = Box<dyn Fn(zklock::further::Guarded) -> zklock::further::Guarded + Send + Sync>;
 
 /// The methods that a ``Guarded`` and an ``AsyncGuarded`` share: they add writes to the list.
 #[pyclass(frozen, subclass, module = "zklock")]

@@ -25,7 +25,8 @@ use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
 use zklock::Call;
-use zklock::{Error, ErrorKind, HoldState, LossReason, Owner};
+use zklock::further::Owner;
+use zklock::{Error, ErrorKind, HoldState, LossReason};
 
 /// The methods that a `Hold` and an `AsyncHold` share.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]

@@ -19,7 +19,8 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{Begun, Error, JobSpec, Owner, Record, RunEntry, RunOutcome};
+use zklock::further::{Owner, Record, RunEntry, RunOutcome};
+use zklock::{Begun, Error, JobSpec};
 
 /// A hold, and what is recorded of its run.
 type Running = (Arc<Held>, RunEntry);

@@ -17,7 +17,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
-use zklock::{AfterFailure, Error, JobSpec, LockSpec};
+use zklock::further::AfterFailure;
+use zklock::{Error, JobSpec, LockSpec};
 
 /// The methods that a ``Client`` and an ``AsyncClient`` share. They make locks of every kind: a ``Client`` makes a
 /// ``Lock``, and an ``AsyncClient`` makes an ``AsyncLock``.

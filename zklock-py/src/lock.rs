@@ -22,7 +22,8 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{Error, ErrorKind, LockSpec, Owner, Wait};
+use zklock::further::{Owner, Wait};
+use zklock::{Error, ErrorKind, LockSpec};
 
 /// A lock, and the holds of it.
 pub(crate) struct LockInner {

@@ -7,7 +7,8 @@ use crate::guest::value;
 use crate::held::Held;
 use crate::verb::{Verb, in_time, or_raise};
 use pyo3::prelude::*;
-use zklock::{LossReason, Wait};
+use zklock::LossReason;
+use zklock::further::Wait;
 
 /// The event that a hold is lost. You can check it, wait for it or await it.
 ///

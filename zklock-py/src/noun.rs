@@ -8,7 +8,7 @@ use crate::verb::{Convert, Verb};
 use pyo3::prelude::*;
 use pyo3::{IntoPyObjectExt, PyClass};
 use std::sync::Arc;
-use zklock::Owner;
+use zklock::further::Owner;
 
 /// Which of the two classes.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use crate::guest::number::{self, Timeout};
 use crate::held::Held;
 use crate::verb::{Verb, boolean, in_time};
 use pyo3::prelude::*;
-use zklock::Wait;
+use zklock::further::Wait;
 
 /// The event that others wait for what a hold has. You can check it, wait for it or await it.
 ///

@@ -4,7 +4,7 @@ use crate::guest::error::{raised, unpicklable};
 use crate::settings::secret::secret;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use zklock::{Access, Credentials};
+use zklock::further::{Access, Credentials};
 
 secret! {
     /// A login with ZooKeeper's scheme ``digest``: a user and a password.
@@ -111,7 +111,7 @@ pub(crate) fn access(given: &Bound<'_, PyAny>) -> PyResult<Access> {
     } else {
         let wrong = |_| PyTypeError::new_err("access is a str, or a list of entries, each a str");
         let entries = given.try_iter().map_err(wrong)?.map(|entry| entry?.extract().map_err(wrong));
-        Access::of_texts(entries.collect::<PyResult<Vec<String>>>()?)
+        Access::list(entries.collect::<PyResult<Vec<String>>>()?)
     };
     read.map_err(|error| raised(given.py(), &error))
 }

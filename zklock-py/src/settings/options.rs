@@ -28,8 +28,7 @@ pub(crate) fn options_of(
     let mut options = match given.iter().find(|option| option.name == "tls") {
         Some(tls) => tls.get::<Py<Tls>>()?.get().options.clone().hosts(hosts),
         None => ClientOptions::new(hosts),
-    }
-    .map_err(fail)?;
+    };
     for option in given {
         options = match option.name.as_str() {
             "tls" => options,

@@ -80,7 +80,7 @@ impl Tls {
             shown += &format!(", certificate {}", file.display());
         }
         let options = py.detach(|| {
-            let mut options = pass_phrase.map_or_else(none, |phrase| Ok(phrase.options))?;
+            let mut options = pass_phrase.map_or_else(none, |phrase| phrase.options);
             if authorities.is_none() {
                 options = options.set("tls", "yes")?;
             }
@@ -96,7 +96,7 @@ impl Tls {
 }
 
 /// Options of a client, with nothing of TLS.
-fn none() -> Result<ClientOptions, Error> {
+fn none() -> ClientOptions {
     ClientOptions::new("localhost")
 }
 
@@ -130,7 +130,7 @@ const HIDDEN: &str = "a pass phrase, hidden";
 
 impl Phrase {
     fn given(given: &Given<'_>, shown: String) -> Result<Self, Error> {
-        Ok(Self { options: none()?.take("pass-phrase", given)?, shown })
+        Ok(Self { options: none().take("pass-phrase", given)?, shown })
     }
 
     fn of_text(text: &str) -> Result<Self, Error> {
