@@ -46,7 +46,7 @@ TESTS = ("cargo", "test", "--quiet", "--locked", "--package", "zklock", "--lib")
 def listed() -> list[Mutant]:
     if gone := [file for file in FILES if not (ROOT / SOURCE / file).exists()]:
         raise SystemExit(f"{SOURCE} has no {' and no '.join(gone)}: say in tests/mutation/core.py where that code is now")
-    return [mutant for mutant in changes.listed("zklock-core", SOURCE) if mutant.file in FILES]
+    return [mutant for mutant in changes.listed("zklock", SOURCE) if mutant.file in FILES]
 
 
 def found(mutants: list[Mutant], known: set[Mutant]) -> typing.Iterator[tuple[str, Mutant]]:
