@@ -171,6 +171,8 @@ mod tests {
             let error = Pattern::parse(text).unwrap_err();
             assert!(error.contains(problem), "{text}: {error}");
         }
+        let longest = format!("{}{{sequence}}", "x".repeat(LONGEST - "{sequence}".len()));
+        assert!(Pattern::parse(&longest).is_ok());
     }
 
     #[test]
@@ -180,7 +182,8 @@ mod tests {
         assert_eq!(one, parse("{name}_lock_{sequence}"));
         assert_ne!(one, parse("{name}-lock-{sequence}"));
         assert!(one.has_name() && !one.has_sides());
-        assert!(parse("{any}-{R|W}-{sequence}").has_sides());
+        let other = parse("{any}-{R|W}-{sequence}");
+        assert!(other.has_sides() && !other.has_name());
         assert_eq!(format!("{one:?}"), "\"{name}_lock_{sequence}\"");
         let parsed = Arc::downgrade(&one.0);
         drop(one);

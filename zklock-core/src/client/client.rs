@@ -19,7 +19,7 @@ use crate::session::connection::{Connection, ConnectionState};
 use crate::session::ensemble_id;
 use crate::session::guardian::Guardian;
 use crate::session::session_key::SessionKey;
-use crate::threads::call::{Begun, Call};
+use crate::threads::call::{Beginning, Call};
 use crate::threads::watch::Watch;
 use std::process::Command;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ impl Client {
     /// ```
     pub fn connect_within(&self, wait: impl Into<Wait>) -> Call<Self> {
         let connected = self.clone();
-        self.home.begin_open(wait.into().at_least_none(), |_| Begun::Over(Ok(connected)))
+        self.home.begin_open(wait.into().at_least_none(), |_| Beginning::Over(Ok(connected)))
     }
 
     /// Returns whether it has connected, and has not been closed since. A client whose session is lost still counts as

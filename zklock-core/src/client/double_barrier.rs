@@ -13,7 +13,7 @@ use crate::client::home::Home;
 use crate::client::registry::CoreClient;
 use crate::connect::path::check_lock_path;
 use crate::machine::protocol::Patience;
-use crate::threads::call::{Begun, Call};
+use crate::threads::call::{Beginning, Call};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -153,7 +153,7 @@ impl DoubleBarrier {
         let barrier = self.clone();
         self.home.begin(wait, move |client| {
             let here = client.clone();
-            Begun::goes_on(client.io(), async move { barrier.entered(here.fixed(), wait).await })
+            Beginning::goes_on(client.io(), async move { barrier.entered(here.fixed(), wait).await })
         })
     }
 

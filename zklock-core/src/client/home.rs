@@ -7,7 +7,7 @@ use crate::client::registry::CoreClient;
 use crate::connect::options::ClientOptions;
 use crate::session::connection::{self, Connection, ConnectionState};
 use crate::session::session::Session;
-use crate::threads::call::{Begun, Call};
+use crate::threads::call::{Beginning, Call};
 use crate::threads::descriptors::{Listener, Opened};
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
@@ -100,30 +100,30 @@ impl Home {
     pub(super) fn begin<R: Send + 'static>(
         &self,
         wait: Wait,
-        begin: impl FnOnce(&ForkSafe<CoreClient>) -> Begun<R> + Send + 'static,
+        begin: impl FnOnce(&ForkSafe<CoreClient>) -> Beginning<R> + Send + 'static,
     ) -> Call<R> {
         let home = self.clone();
         let begin = move || {
             home.settle()?;
             let client = match home.made() {
                 Ok(client) => client,
-                Err(error) => return Ok(Begun::Over(Err(error))),
+                Err(error) => return Ok(Beginning::Over(Err(error))),
             };
             if client.fixed().pool().has_opened() {
                 return Ok(begin(client));
             }
             if let Err(error) = check_resources() {
-                return Ok(Begun::Over(Err(error)));
+                return Ok(Beginning::Over(Err(error)));
             }
             let client = client.clone();
-            Ok(Begun::goes_on(&client.io().clone(), async move {
+            Ok(Beginning::goes_on(&client.io().clone(), async move {
                 let opened = client.fixed().pool().opened(wait).await;
                 // Kept until now, because the caller may have dropped the client meanwhile.
                 drop(home);
                 opened?;
                 match begin(&client) {
-                    Begun::Over(result) => result,
-                    Begun::GoesOn(pending) => pending.run().await,
+                    Beginning::Over(result) => result,
+                    Beginning::GoesOn(pending) => pending.run().await,
                 }
             }))
         };
@@ -134,10 +134,10 @@ impl Home {
     pub(super) fn begin_open<R: Send + 'static>(
         &self,
         wait: Wait,
-        begin: impl FnOnce(&ForkSafe<CoreClient>) -> Begun<R> + Send + 'static,
+        begin: impl FnOnce(&ForkSafe<CoreClient>) -> Beginning<R> + Send + 'static,
     ) -> Call<R> {
         self.begin(wait, |client| match client.fixed().pool().is_closed() {
-            true => Begun::Over(Err(Error::closed())),
+            true => Beginning::Over(Err(Error::closed())),
             false => begin(client),
         })
     }
@@ -152,7 +152,7 @@ impl Home {
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.begin_open(wait, |client| Begun::goes_on(client.io(), call(client.clone())))
+        self.begin_open(wait, |client| Beginning::goes_on(client.io(), call(client.clone())))
     }
 
     /// Makes the call that closes the client for good.
@@ -173,12 +173,12 @@ impl Home {
                 Some(made) => {
                     let shared = made.client.get()?.handle.shared().clone();
                     shared.pool.close();
-                    Begun::goes_on(made.client.io(), async move {
+                    Beginning::goes_on(made.client.io(), async move {
                         shared.pool.closed().await;
                         Ok(())
                     })
                 }
-                None => Begun::Over(Ok(())),
+                None => Beginning::Over(Ok(())),
             })
         })
     }
@@ -304,7 +304,7 @@ mod tests {
     fn a_callback_may_begin_to_connect_and_must_not_wait_for_it() {
         let connect = || {
             let home = Home::new(ClientOptions::new("127.0.0.1:1"), None);
-            home.begin(Wait::Forever, |_| Begun::Over(Ok(())))
+            home.begin(Wait::Forever, |_| Beginning::Over(Ok(())))
         };
         let (sender, receiver) = channel();
         call_later(move || sender.send((connect().wait(), connect().detach(|| ()).map(drop))).unwrap())

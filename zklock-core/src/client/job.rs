@@ -172,7 +172,10 @@ impl Job {
         let once = self.clone();
         self.lock.open.begin(wait, move |lock| {
             let here = lock.clone();
-            call::Begun::goes_on(lock.io(), async move { once.begun(here.fixed().pool(), owner, wait).await })
+            call::Beginning::goes_on(
+                lock.io(),
+                async move { once.begun(here.fixed().pool(), owner, wait).await },
+            )
         })
     }
 

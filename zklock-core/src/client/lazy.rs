@@ -4,7 +4,7 @@ use super::home::Home;
 use super::registry::CoreClient;
 use crate::base::error::Error;
 use crate::base::wait::Wait;
-use crate::threads::call::{Begun, Call};
+use crate::threads::call::{Beginning, Call};
 use crate::threads::fork_safe::ForkSafe;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -66,8 +66,8 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     {
         let lazy = self.clone();
         self.0.home.begin_open(wait, move |client| match lazy.of(client) {
-            Ok(value) => Begun::goes_on(value.io(), call(value.clone())),
-            Err(error) => Begun::Over(Err(error)),
+            Ok(value) => Beginning::goes_on(value.io(), call(value.clone())),
+            Err(error) => Beginning::Over(Err(error)),
         })
     }
 
@@ -75,12 +75,12 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     pub(crate) fn begin<R: Send + 'static>(
         &self,
         wait: Wait,
-        begin: impl FnOnce(&ForkSafe<T>) -> Begun<R> + Send + 'static,
+        begin: impl FnOnce(&ForkSafe<T>) -> Beginning<R> + Send + 'static,
     ) -> Call<R> {
         let lazy = self.clone();
         self.0.home.begin(wait, move |client| match lazy.of(client) {
             Ok(value) => begin(value),
-            Err(error) => Begun::Over(Err(error)),
+            Err(error) => Beginning::Over(Err(error)),
         })
     }
 }

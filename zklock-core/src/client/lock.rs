@@ -20,7 +20,7 @@ use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
 use crate::session::ask::{silence, too_short};
 use crate::session::pool::Pool;
-use crate::threads::call::{Begun, Call};
+use crate::threads::call::{Beginning, Call};
 use crate::threads::fork_safe::ForkSafe;
 use call::AcquireCall;
 use choice::Choice;
@@ -221,7 +221,7 @@ impl Lock {
         let owner = Owner::current();
         self.open.begin(Wait::Forever, move |lock| {
             let value = lock.clone();
-            Begun::goes_on(lock.io(), async move {
+            Beginning::goes_on(lock.io(), async move {
                 let lock = value.fixed();
                 match lock.acquire_at_once(owner)? {
                     Some(hold) => Ok(Some(hold)),
@@ -262,10 +262,10 @@ impl Lock {
         let begin = move |lock: &ForkSafe<OpenLock>| match lock.fixed().acquire_at_once(owner) {
             Ok(None) => {
                 let value = lock.clone();
-                Begun::goes_on(lock.io(), async move { value.fixed().queue_as(owner, wait).await })
+                Beginning::goes_on(lock.io(), async move { value.fixed().queue_as(owner, wait).await })
             }
-            Ok(Some(hold)) => Begun::Over(Ok(hold)),
-            Err(error) => Begun::Over(Err(error)),
+            Ok(Some(hold)) => Beginning::Over(Ok(hold)),
+            Err(error) => Beginning::Over(Err(error)),
         };
         self.open.begin(wait, begin).accepted(Hold::refuse_dead)
     }

@@ -11,7 +11,7 @@ use crate::machine::protocol::Patience;
 use crate::session::ask::silence;
 use crate::session::pool::Pool;
 use crate::session::session::{Link, Session};
-use crate::threads::call::{Begun, Call};
+use crate::threads::call::{Beginning, Call};
 use crate::threads::fork_safe::ForkSafe;
 use std::fmt;
 use std::sync::Arc;
@@ -177,8 +177,8 @@ impl Member {
     pub fn leave_within(&self, wait: impl Into<Wait>) -> Call<()> {
         let wait = wait.into();
         let begin = move |member: &ForkSafe<Within>| match member.fixed().begin_to_leave(wait) {
-            Ok(leaving) => Begun::goes_on(member.io(), leaving),
-            Err(error) => Begun::Over(Err(error)),
+            Ok(leaving) => Beginning::goes_on(member.io(), leaving),
+            Err(error) => Beginning::Over(Err(error)),
         };
         self.within.begin(begin).until(wait)
     }

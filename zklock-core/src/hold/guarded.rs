@@ -3,7 +3,7 @@
 use crate::base::error::{Error, ErrorKind};
 use crate::connect::path::check_path;
 use crate::hold::hold::Hold;
-use crate::threads::call::{Begun, Call};
+use crate::threads::call::{Beginning, Call};
 use crate::zookeeper::ensemble::{Versions, Write};
 
 /// A server closes the connection on a request of more than 1 MiB, and may be configured to take less.
@@ -140,7 +140,7 @@ impl Guarded {
             Ok(Self { hold, writes, .. }) => hold.call(|hold| async move {
                 Ok(Committed { versions: hold.grant().commit(writes, hold.loss()).await? })
             }),
-            Err(error) => Call::new(|| Ok(Begun::Over(Err(error)))),
+            Err(error) => Call::new(|| Ok(Beginning::Over(Err(error)))),
         }
     }
 

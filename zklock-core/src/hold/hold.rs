@@ -17,7 +17,7 @@ use crate::machine::times;
 use crate::session::ask::ask_within;
 use crate::session::ensemble_id;
 use crate::session::session::Session;
-use crate::threads::call::{Begun, Call};
+use crate::threads::call::{Beginning, Call};
 use crate::threads::descriptors::Listener;
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
@@ -717,9 +717,9 @@ impl Hold {
     pub fn release_as(&self, owner: Owner) -> Call<()> {
         let hold = self.share();
         self.held.begin(move |held| match hold.begin_release(owner) {
-            Ok(Some(rest)) => Begun::goes_on(held.io(), rest),
-            Ok(None) => Begun::Over(Ok(())),
-            Err(error) => Begun::Over(Err(error)),
+            Ok(Some(rest)) => Beginning::goes_on(held.io(), rest),
+            Ok(None) => Beginning::Over(Ok(())),
+            Err(error) => Beginning::Over(Err(error)),
         })
     }
 

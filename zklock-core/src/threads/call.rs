@@ -49,7 +49,7 @@ pub struct Call<T> {
 }
 
 enum Stage<T> {
-    New(Box<dyn FnOnce() -> Result<Begun<T>, Error> + Send>),
+    New(Box<dyn FnOnce() -> Result<Beginning<T>, Error> + Send>),
     Pending(Pending<T>),
     Over(Result<T, Error>),
     /// It belongs to another process, or the program has closed our descriptors.
@@ -58,7 +58,7 @@ enum Stage<T> {
 }
 
 /// How a call has begun.
-pub(crate) enum Begun<T> {
+pub(crate) enum Beginning<T> {
     Over(Result<T, Error>),
     GoesOn(Pending<T>),
 }
@@ -69,7 +69,7 @@ pub(crate) struct Pending<T> {
     future: Option<Future<T>>,
 }
 
-impl<T> Begun<T> {
+impl<T> Beginning<T> {
     pub(crate) fn goes_on(
         io: &Io,
         future: impl std::future::Future<Output = Result<T, Error>> + Send + 'static,
@@ -80,7 +80,7 @@ impl<T> Begun<T> {
 
 impl<T: Send + 'static> Call<T> {
     /// Makes a call that `begin` begins, unless that must be refused.
-    pub(crate) fn new(begin: impl FnOnce() -> Result<Begun<T>, Error> + Send + 'static) -> Self {
+    pub(crate) fn new(begin: impl FnOnce() -> Result<Beginning<T>, Error> + Send + 'static) -> Self {
         Self { stage: Stage::New(Box::new(begin)), wait: Wait::Forever, accept: Ok }
     }
 
@@ -205,9 +205,9 @@ impl<T: Send + 'static> Call<T> {
         let wait = wait.into().at_least_none();
         let accept = self.accept;
         let begin = move || match self.begin() {
-            Stage::Over(result) => Ok(Begun::Over(result)),
+            Stage::Over(result) => Ok(Beginning::Over(result)),
             Stage::Refused(error) => Err(error),
-            Stage::Pending(pending) => Ok(Begun::goes_on(&pending.io.clone(), wait.bound(pending.run()))),
+            Stage::Pending(pending) => Ok(Beginning::goes_on(&pending.io.clone(), wait.bound(pending.run()))),
             Stage::New(_) | Stage::Taken => Err(taken()),
         };
         Self::new(begin).until(wait).accepted(accept)
@@ -255,8 +255,8 @@ impl<T: Send + 'static> Call<T> {
     fn begin(&mut self) -> Stage<T> {
         match std::mem::replace(&mut self.stage, Stage::Taken) {
             Stage::New(begin) => match begin() {
-                Ok(Begun::GoesOn(pending)) => Stage::Pending(pending),
-                Ok(Begun::Over(result)) => Stage::Over(result),
+                Ok(Beginning::GoesOn(pending)) => Stage::Pending(pending),
+                Ok(Beginning::Over(result)) => Stage::Over(result),
                 Err(error) => Stage::Refused(error),
             },
             begun => begun,

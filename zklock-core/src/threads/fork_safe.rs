@@ -1,6 +1,6 @@
 //! A value of a client, as a handle of the API has it.
 
-use super::call::{Begun, Call};
+use super::call::{Beginning, Call};
 use super::io::Io;
 use crate::base::error::{Error, LossReason};
 use std::fmt;
@@ -55,13 +55,13 @@ impl<T: Send + Sync + 'static> ForkSafe<T> {
         R: Send + 'static,
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
-        self.begin(|value| Begun::goes_on(value.io(), call(value.clone())))
+        self.begin(|value| Beginning::goes_on(value.io(), call(value.clone())))
     }
 
     /// Makes a call that may be over at once, or must begin before it can be waited for.
     pub(crate) fn begin<R: Send + 'static>(
         &self,
-        begin: impl FnOnce(&Self) -> Begun<R> + Send + 'static,
+        begin: impl FnOnce(&Self) -> Beginning<R> + Send + 'static,
     ) -> Call<R> {
         let value = self.clone();
         Call::new(move || {

@@ -17,7 +17,7 @@ use zookeeper_client::{
 /// The owner that servers report for a container.
 const CONTAINER: i64 = i64::MIN;
 
-type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
+type Sent<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
 
 /// Returns the path of a node that is created in a request of its own.
 pub(super) fn path_of(operation: &Operation) -> String {
@@ -29,7 +29,7 @@ pub(super) fn path_of(operation: &Operation) -> String {
 
 /// Hands one operation to the client, which sends it before this returns. Only an operation that takes several requests may
 /// send them later.
-pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, path: &'a str) -> Call<'a> {
+pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, path: &'a str) -> Sent<'a> {
     let Connection { client, serving, watches, access, level, servers: _ } = connection;
     if let Some(newer) = too_new(*level, operation) {
         let outcome = Outcome::Refused(Refusal::Answer(newer.refusal()));
@@ -227,7 +227,7 @@ fn too_new(level: ServerLevel, operation: &Operation) -> Option<Newer> {
     }
 }
 
-fn unwatched<'a>(call: impl Future<Output = Result<Outcome, Error>> + Send + 'a) -> Call<'a> {
+fn unwatched<'a>(call: impl Future<Output = Result<Outcome, Error>> + Send + 'a) -> Sent<'a> {
     Box::pin(async move { (call.await.unwrap_or_else(|error| outcome(&error)), None) })
 }
 
@@ -238,7 +238,7 @@ fn created<'a>(
     mut writer: MultiWriter<'a>,
     added: Result<(), Error>,
     is_first_unique: bool,
-) -> Call<'a> {
+) -> Sent<'a> {
     let call = added.map(|()| writer.commit());
     Box::pin(async move {
         let results = match call {
@@ -259,7 +259,7 @@ fn created<'a>(
 }
 
 /// Sends the writes of one transaction before it returns. The outcome says whether all were done.
-fn done<'a>(connection: &'a Connection, mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a> {
+fn done<'a>(connection: &'a Connection, mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Sent<'a> {
     let call = added.map(|()| writer.commit());
     unwatched(async move {
         let unread = |error| connection.unless_unread(source_of(error));
