@@ -15,6 +15,7 @@ mod exclusive {
 /// Promise 2: tokens of one path grow with every grant, and a write guarded by a lost hold is refused.
 mod fenced {
     mod ensembles;
+    mod kinds;
     mod mutex;
     mod rwlock;
 }
@@ -141,7 +142,6 @@ mod mutex {
     mod confirm;
     mod crash;
     mod crowd;
-    mod handed_on;
     mod lease;
     mod numbers;
     mod one_node_a_process;
@@ -197,7 +197,6 @@ mod barrier {
     mod crowd;
     mod double;
     mod single;
-    mod threads;
 }
 
 // Tools of the scenarios.
@@ -206,7 +205,7 @@ mod barrier {
 mod ground_itself {
     mod faults;
     mod program;
-    mod sequence;
+    pub(crate) mod sequence;
 }
 
 /// The embedded server: with a zklock client, and with bare sockets where the exact bytes matter.

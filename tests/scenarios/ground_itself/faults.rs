@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{SESSION, SOON};
 use ground::wire::{Admin, Connection, Failure, Mode};
-use ground::{Action, Direction, Ensemble, Kind, Proxy, Trigger, not_later, shared, until};
+use ground::{Direction, Ensemble, Proxy, not_later, shared, until};
 
 /// A separate path on the shared server, a proxy in front of the server, and an operator that does not use the proxy.
 fn place(name: &str) -> (String, Proxy, Admin) {
@@ -46,37 +46,6 @@ fn a_server_sleeps_and_dies_and_leaves_nothing() {
     assert_eq!(server.word("ruok").expect_err("nobody is there").kind(), ErrorKind::ConnectionRefused);
     drop(ensemble);
     assert!(!home.exists(), "{} should be gone", home.display());
-}
-
-#[test]
-fn connections_are_cut_and_reset() {
-    let (path, proxy, _) = place("cut");
-    let mut client = session_through(&proxy);
-    assert!(client.exists(&path, false).expect("an answer").is_some());
-    proxy.cut();
-    assert_eq!(
-        end_of(client.event(Instant::now() + SOON).map(drop).map_err(Failure::from)),
-        ErrorKind::UnexpectedEof
-    );
-    let mut client = session_through(&proxy);
-    proxy.reset();
-    assert_eq!(
-        end_of(client.event(Instant::now() + SOON).map(drop).map_err(Failure::from)),
-        ErrorKind::ConnectionReset
-    );
-    assert!(client.ping().is_err());
-    assert_eq!((proxy.connections(), proxy.accepted()), (0, 2));
-}
-
-#[test]
-fn a_refusing_proxy_resets_newcomers_only() {
-    let (path, proxy, _) = place("refuse");
-    let mut client = session_through(&proxy);
-    proxy.refuse(true);
-    assert!(Connection::open(proxy.address(), SESSION).is_err());
-    assert!(client.exists(&path, false).is_ok());
-    proxy.refuse(false);
-    session_through(&proxy);
 }
 
 #[test]
@@ -147,31 +116,6 @@ fn a_half_open_connection_swallows_and_says_nothing() {
     admin.wait_for_children(&path, 0, SOON);
     drop(client);
     assert!(until(SOON, || proxy.connections() == 0));
-}
-
-#[test]
-fn a_chosen_message_cuts_freezes_or_vanishes() {
-    let (path, proxy, admin) = place("strike");
-    let mut client = session_through(&proxy);
-    let hook = proxy.on(Trigger::request(Kind::GetData).then(Action::Cut));
-    assert_eq!(end_of(client.data(&path, false).map(drop)), ErrorKind::UnexpectedEof);
-    assert!(hook.fired());
-
-    let mut client = session_through(&proxy);
-    client.set_patience(Duration::from_millis(200));
-    let hook = proxy.on(Trigger::request(Kind::Create).then(Action::Freeze(Direction::ToClient)));
-    let lost = client.create(format!("{path}/x").as_bytes(), b"", Mode::Persistent);
-    assert_eq!(end_of(lost.map(drop)), ErrorKind::TimedOut);
-    assert!(hook.fired());
-    admin.wait_for_children(&path, 1, SOON);
-    proxy.thaw();
-
-    let mut client = session_through(&proxy);
-    client.set_patience(Duration::from_millis(200));
-    let hook = proxy.on(Trigger::reply(Kind::Delete).then(Action::Swallow));
-    assert_eq!(end_of(client.delete(&format!("{path}/x"))), ErrorKind::TimedOut);
-    assert!(hook.fired() && admin.children(&path).is_empty());
-    client.exists(&path, false).expect("the connection goes on");
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! A real server whose child counter is near its end. `testkit/sequence.rs` tests the same on the embedded server.
+//! A real server whose child counter is near its end. `testkit/sequence.rs` has the same of the embedded one.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ground::Ensemble;
@@ -16,32 +17,38 @@ fn number_of<'a>(path: &'a str, start: &str) -> &'a str {
     path.strip_prefix(start).expect("the name is what was asked for, and the number")
 }
 
+/// Asserts that the numbers of children stay at the largest, as they do since 3.6. `set` chooses the next one of a node.
+pub(crate) fn sticks_at_the_largest(address: SocketAddr, set: impl Fn(&str, i32)) {
+    let (admin, parent) = (Admin::connect(address), "/locks/report");
+    admin.create_all(parent, "kept");
+    admin.create("/locks/report/child", "");
+    set(parent, 2_147_483_645);
+    assert_eq!((admin.data(parent), admin.children(parent)), (b"kept".to_vec(), vec!["child".to_owned()]));
+    let next = |start: &str| {
+        let start = format!("{parent}/{start}");
+        number_of(&admin.create_mode(&start, "", Mode::PersistentSequential), &start).to_owned()
+    };
+    assert_eq!(["n-", "n-", "n-"].map(next), ["2147483645", "2147483646", "2147483647"]);
+    assert_eq!(["a-", "b-"].map(next), ["2147483647", "2147483647"]);
+    let again = admin.try_create("/locks/report/b-", "", Mode::PersistentSequential);
+    assert!(matches!(again, Err(Failure::Server(-110))), "there is one of that name: {again:?}");
+    let told = || {
+        let stat = admin.stat(parent).expect("it is there");
+        assert_eq!(stat.cversion, i32::MAX.wrapping_mul(2).wrapping_sub(stat.num_children));
+        stat.pzxid
+    };
+    let (created, before) = (admin.stat("/locks/report/a-2147483647").expect("it is there").czxid, told());
+    assert!(before < created, "a create no longer counts as a change of the children");
+    admin.delete("/locks/report/a-2147483647");
+    assert!(told() > created, "a deletion does");
+}
+
 #[test]
 fn the_child_counter_of_a_real_server_is_set_and_sticks_at_its_end() {
     let ensemble = patchable();
-    let server = ensemble.server(0);
-    let admin = Admin::connect(server.address());
-    admin.create_all("/locks/report", "kept");
-    admin.create("/locks/report/child", "");
-    server.set_sequence("/locks/report", 2_147_483_640);
-    assert_eq!(admin.data("/locks/report"), b"kept");
-    assert_eq!(admin.children("/locks/report"), ["child"]);
-
-    let next = |start: &str| {
-        let start = format!("/locks/report/{start}");
-        let path = admin.create_mode(&start, "", Mode::PersistentSequential);
-        number_of(&path, &start).to_owned()
-    };
-    assert_eq!(next("n-"), "2147483640");
-    for expected in 2_147_483_641_u32..=2_147_483_647 {
-        assert_eq!(next("n-"), expected.to_string());
-    }
-    assert_eq!([next("a-"), next("b-")], ["2147483647", "2147483647"]);
-    let again = admin.try_create("/locks/report/b-", "", Mode::PersistentSequential);
-    assert!(matches!(again, Err(Failure::Server(-110))), "there is one of that name: {again:?}");
-    let stat = admin.stat("/locks/report").expect("it is there");
-    assert_eq!(stat.cversion, i32::MAX.wrapping_mul(2).wrapping_sub(stat.num_children));
-    assert!(stat.pzxid < admin.stat("/locks/report/a-2147483647").expect("it is there").czxid);
+    sticks_at_the_largest(ensemble.server(0).address(), |path, number| {
+        ensemble.server(0).set_sequence(path, number);
+    });
 }
 
 #[test]

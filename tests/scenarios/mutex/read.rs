@@ -1,8 +1,8 @@
-//! Reads of a hold, which are the basis for decisions after an uncertain write.
+//! Reads of a hold, which are the basis for decisions after an uncertain write (see `fenced`).
 
 use crate::support::strangers::restricted;
 use crate::support::{SOON, client_of, expire_session, operator, proxied_client, says, soon};
-use ground::{Action, Direction, Ensemble, Kind, Trigger, shared};
+use ground::{Direction, Ensemble, shared};
 use std::time::Duration;
 use zklock::{ErrorKind, LossReason};
 use zookeeper_client::Permission;
@@ -47,27 +47,6 @@ async fn a_read_that_an_access_list_forbids_is_refused() {
     restricted(state, Permission::WRITE).await;
     says(&soon(hold.read(state)).await.unwrap_err(), ErrorKind::Refused, &[state]);
     assert!(!hold.valid_for().is_zero(), "the hold is none the worse");
-    hold.release().await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_read_tells_what_became_of_an_uncertain_write() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let hold = soon(client.mutex("/read/uncertain").unwrap().acquire()).await.unwrap();
-    let state = "/read/uncertain-state";
-    operator.create(state, "");
-    for (trigger, written) in [
-        (Trigger::reply(Kind::Multi).then(Action::DropReplyAndReset), true),
-        (Trigger::request(Kind::Multi).then(Action::DropAndReset), false),
-    ] {
-        let before = soon(hold.read(state)).await.unwrap().unwrap().version;
-        let _hook = proxy.on(trigger.path(state));
-        let error = soon(hold.guarded().set_data(state, b"x", None).commit()).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Uncertain, "{error}");
-        let after = soon(hold.read(state)).await.unwrap().unwrap().version;
-        assert_eq!(after > before, written);
-        assert_eq!(after, operator.stat(state).unwrap().version);
-    }
     hold.release().await.unwrap();
 }
 

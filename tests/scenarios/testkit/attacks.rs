@@ -85,14 +85,6 @@ fn an_access_list_of_forty_thousand_holds_nobody_up() {
 }
 
 #[test]
-fn a_session_that_is_not_there_cannot_be_frozen() {
-    let server = manual();
-    let raw = Raw::open(&server);
-    assert!(!server.freeze_session(raw.session + 1));
-    assert!(server.freeze_session(raw.session));
-}
-
-#[test]
 fn a_server_ends_though_it_has_no_descriptors_left() {
     let program = embedded_program().unwrap();
     let mut child = Command::new("sh")

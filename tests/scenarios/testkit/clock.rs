@@ -105,35 +105,3 @@ fn a_manual_clock_ends_no_session_and_a_running_one_does() {
     standing.advance(timeout * 2);
     assert_eq!(standing.sessions(), []);
 }
-
-#[test]
-fn a_session_that_is_silent_ends_by_a_running_clock_and_its_connection_with_it() {
-    let server = quick().start().unwrap();
-    let mut raw = Raw::open_for(&server, Duration::from_millis(50));
-    assert!(raw.is_closed(SOON));
-    assert_eq!(server.sessions(), []);
-}
-
-#[test]
-fn timeouts_are_granted_between_two_and_twenty_ticks_unless_told_otherwise() {
-    let granted = |server: &Server, millis| Raw::open_for(server, Duration::from_millis(millis)).timeout;
-    let ticks = Server::builder().tick(Duration::from_millis(500)).manual_clock().start().unwrap();
-    let told = Server::builder().session_timeouts(Duration::from_secs(1), Duration::from_secs(2));
-    let told = told.manual_clock().start().unwrap();
-    let millis = |server: &Server| [1, 1500, 1_000_000].map(|wanted| granted(server, wanted).as_millis());
-    assert_eq!((millis(&ticks), millis(&told)), ([1000, 1500, 10_000], [1000, 1500, 2000]));
-}
-
-#[test]
-fn a_leap_over_centuries_or_beyond_all_time_does_no_harm() {
-    let server = manual();
-    let mut raw = Raw::open(&server);
-    for _ in 0..3 {
-        server.advance(Duration::from_secs(100 * 365 * 86_400));
-        raw.is_served();
-    }
-    server.advance(Duration::MAX);
-    server.advance(Duration::MAX);
-    server.put("/still", "there").unwrap();
-    assert_eq!(server.data("/still"), Some(b"there".to_vec()));
-}

@@ -38,16 +38,6 @@ fn a_port_is_free_again_when_its_server_has_ended() {
 }
 
 #[test]
-fn servers_are_worlds_of_their_own() {
-    let (one, other) = (manual(), manual());
-    one.put("/mine", "").unwrap();
-    assert_eq!(other.children("/mine"), None);
-    let raw = Raw::open(&one);
-    let refused = Raw::attach(&other, SOON, raw.session, &raw.password).unwrap_err();
-    assert_eq!(refused.kind(), std::io::ErrorKind::NotFound);
-}
-
-#[test]
 fn an_address_that_cannot_be_had_is_named_with_the_reason() {
     let there = manual();
     let taken = there.connect_string();

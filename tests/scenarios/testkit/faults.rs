@@ -2,96 +2,54 @@
 
 use std::time::Duration;
 
+use super::console::order;
 use crate::support::embedded::{
     A_WHILE, Answer, EVENT, Raw, SOON, creation, manual, operation, reading, text,
 };
+use ground::until;
 use zklock_testkit::{Fault, Kind, Server};
 
 const CREATE: i32 = operation::CREATE;
 
-/// Sets the fault, requests `/node`, at which it strikes, and returns the connection.
-fn strike(server: &Server, fault: Fault) -> Raw {
-    let mut raw = Raw::open(server);
-    let injected = server.inject(fault);
-    raw.send(1, CREATE, &creation("/node", 0));
-    assert!(injected.wait(SOON));
-    assert_eq!(injected.strikes(), 1);
-    raw
-}
-
-fn is_there(server: &Server) -> bool {
-    server.children("/node").is_some()
-}
-
-/// Asserts that the session is alive, but has no connection.
-#[track_caller]
-fn lives_on(server: &Server, raw: &Raw) {
-    assert!(!server.sessions()[0].is_connected);
-    raw.again(server).unwrap().is_served();
-}
-
+/// Each as the console calls it: whether the request is carried out, whether it is answered, and whether the connection ends.
 #[test]
-fn a_lost_request_is_not_carried_out() {
-    let server = Server::start().unwrap();
-    let mut raw = strike(&server, Fault::lose_request(Kind::Create));
-    assert!(raw.is_closed(SOON));
-    assert!(!is_there(&server));
-    lives_on(&server, &raw);
-}
-
-#[test]
-fn a_reply_that_is_cut_off_hides_what_was_done() {
-    let server = Server::start().unwrap();
-    let mut raw = strike(&server, Fault::cut_before_reply(Kind::Create));
-    assert!(raw.is_closed(SOON));
-    assert!(is_there(&server));
-    lives_on(&server, &raw);
-}
-
-#[test]
-fn a_connection_that_is_cut_after_a_reply_has_brought_it() {
-    let server = Server::start().unwrap();
-    let mut raw = strike(&server, Fault::cut_after_reply(Kind::Create));
-    assert_eq!(raw.answer().error, 0);
-    assert!(raw.is_closed(SOON));
-    assert!(is_there(&server));
-    lives_on(&server, &raw);
-}
-
-#[test]
-fn a_reply_that_is_dropped_leaves_the_connection_as_it_was() {
-    let server = Server::start().unwrap();
-    let mut raw = strike(&server, Fault::drop_reply(Kind::Create));
-    assert!(is_there(&server));
-    // The next answer belongs to the next request.
-    assert_eq!(raw.ask(2, operation::EXISTS, &reading("/node", false)).error, 0);
-}
-
-#[test]
-fn a_reply_is_late_by_the_clock_of_the_server_and_all_after_it_too() {
-    let server = manual();
-    let mut raw = strike(&server, Fault::delay_reply(Kind::Create, Duration::from_secs(30)));
-    assert!(is_there(&server));
-    raw.send(2, operation::EXISTS, &reading("/node", false));
-    server.advance(Duration::from_secs(29));
-    assert_eq!(raw.answer_within(A_WHILE), None);
-    // Others are not held up.
-    Raw::open(&server).is_served();
-    server.advance(Duration::from_secs(1));
-    assert_eq!([raw.answer().xid, raw.answer().xid], [1, 2]);
-}
-
-#[test]
-fn a_freeze_comes_before_the_request_is_carried_out() {
-    let server = Server::start().unwrap();
-    let mut raw = strike(&server, Fault::freeze(Kind::Create));
-    assert_eq!(raw.answer_within(A_WHILE), None);
-    assert!(!is_there(&server));
-    assert!(server.sessions()[0].is_connected);
-    Raw::open(&server).is_served();
-    server.thaw();
-    assert_eq!(raw.answer().error, 0);
-    assert!(is_there(&server));
+fn each_fault_strikes_a_request_in_its_own_way() {
+    for (fault, is_done, is_answered, is_closed) in [
+        ("lose-request", false, false, true),
+        ("cut-before-reply", true, false, true),
+        ("cut-after-reply", true, true, true),
+        ("drop-reply", true, false, false),
+        ("delay-reply=30", true, false, false),
+        ("freeze", false, false, false),
+    ] {
+        let server = manual();
+        let mut raw = Raw::open(&server);
+        assert_eq!(order(&server, &format!("fault {fault} create")), "ok 1\n");
+        raw.send(1, CREATE, &creation("/node", 0));
+        let patience = if is_answered { SOON } else { A_WHILE };
+        assert_eq!(raw.answer_within(patience).is_some(), is_answered, "{fault}");
+        let is_there = || server.children("/node").is_some();
+        assert!(until(SOON, || is_there() == is_done), "{fault}");
+        if is_closed {
+            assert!(raw.is_closed(SOON) && !server.sessions()[0].is_connected, "{fault}");
+            raw.again(&server).unwrap().is_served();
+            continue;
+        }
+        Raw::open(&server).is_served();
+        raw.send(2, operation::EXISTS, &reading("/node", false));
+        if fault == "freeze" {
+            server.thaw();
+        } else if fault != "drop-reply" {
+            server.advance(Duration::from_secs(29));
+            assert_eq!(raw.answer_within(A_WHILE), None, "not before its time, nor what is behind it");
+            server.advance(Duration::from_secs(1));
+        }
+        if fault != "drop-reply" {
+            assert_eq!(raw.answer().xid, 1, "{fault}");
+        }
+        assert_eq!(raw.answer().xid, 2, "{fault}: the connection goes on");
+        assert!(is_there(), "{fault}");
+    }
 }
 
 #[test]
@@ -103,7 +61,7 @@ fn a_session_that_ends_at_a_request_does_not_live_to_see_it_done() {
     raw.send(2, CREATE, &creation("/node", 0));
     assert!(injected.wait(SOON));
     assert!(raw.is_closed(SOON));
-    assert_eq!((is_there(&server), server.children("/mine")), (false, None));
+    assert_eq!((server.children("/node"), server.children("/mine")), (None, None));
     assert_eq!(server.sessions(), []);
     assert_eq!(raw.again(&server).unwrap_err().kind(), std::io::ErrorKind::NotFound);
 }

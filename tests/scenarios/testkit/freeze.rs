@@ -1,7 +1,5 @@
 //! Freezing and thawing, which look like a broken network and a stopped server.
 
-use std::time::Duration;
-
 use crate::support::embedded::{A_WHILE, Raw, SOON, manual, operation, reading};
 
 #[test]
@@ -20,23 +18,6 @@ fn a_frozen_session_is_not_served_on_any_connection_until_it_is_thawed() {
     server.thaw();
     again.greeted().unwrap();
     again.is_served();
-}
-
-#[test]
-fn a_frozen_session_ends_in_its_time_though_its_client_comes_again() {
-    let server = manual();
-    let raw = Raw::open(&server);
-    server.freeze_session(raw.session);
-    server.advance(raw.timeout - Duration::from_millis(1));
-    let mut again = Raw::silent(server.address());
-    again.greet(raw.timeout, raw.session, &raw.password);
-    // If the greeting had been read, the session would have a sign of life.
-    assert!(!again.is_closed(A_WHILE));
-    // The session ends at a full tick.
-    server.advance(Duration::from_millis(2001));
-    assert_eq!(server.sessions(), []);
-    server.thaw();
-    assert_eq!(again.greeted().unwrap_err().kind(), std::io::ErrorKind::NotFound);
 }
 
 #[test]

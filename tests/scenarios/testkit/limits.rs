@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::support::embedded::{Raw, SOON, client, manual, operation, reading, soon};
+use crate::support::embedded::{Raw, SOON, client, operation, reading, soon};
 use crate::testkit::program::Program;
 use ground::until;
 use zklock_testkit::Server;
@@ -107,22 +107,4 @@ async fn a_flood_from_one_client_stops_nobody_else() {
     drop(flooding.stream.shutdown(std::net::Shutdown::Both));
     flooded.join().unwrap();
     assert!(drained.join().unwrap().unwrap_or(u64::MAX) > 1000);
-}
-
-#[test]
-fn nonsense_closes_its_own_connection_alone() {
-    let server = manual();
-    let mut bystander = Raw::open(&server);
-    let no_xid = |raw: &mut Raw| raw.frame_out(&[1, 2, 3]);
-    let no_greeting = |raw: &mut Raw| raw.frame_out(b"hello");
-    let unknown = |raw: &mut Raw| raw.send(1, 4711, &[]);
-    let mut cases = [Raw::open(&server), Raw::silent(server.address()), Raw::open(&server)];
-    no_xid(&mut cases[0]);
-    no_greeting(&mut cases[1]);
-    unknown(&mut cases[2]);
-    assert_eq!(cases[2].answer().error, -6);
-    for mut raw in cases {
-        assert!(raw.is_closed(SOON));
-    }
-    bystander.is_served();
 }

@@ -1,6 +1,6 @@
 //! Deletions that were confirmed but are lost: the nodes reappear.
 
-use crate::support::embedded::{A_WHILE, EVENT, Raw, SESSION, creation, manual, operation, reading, text};
+use crate::support::embedded::{A_WHILE, EVENT, Raw, creation, manual, operation, reading, text};
 use zklock_testkit::{Fault, Kind, Server};
 
 const EPHEMERAL: i32 = 1;
@@ -69,23 +69,6 @@ fn all_that_a_transaction_has_deleted_comes_back_and_what_it_has_created_stays()
     assert_eq!(injected.strikes(), 1);
     assert_eq!(server.children("/").unwrap(), ["mine", "new", "stays", "zookeeper"]);
     assert_eq!(server.children("/stays").unwrap(), ["below"]);
-}
-
-#[test]
-fn a_node_is_brought_back_at_any_later_time() {
-    let server = manual();
-    let mut raw = with_nodes(&server);
-    assert!(!server.bring_back("/mine"), "it is there");
-    assert!(!server.bring_back("/never"), "there was none");
-    let mine = told(&mut raw, "/mine");
-    assert_eq!(delete(&mut raw, "/mine"), 0);
-    server.advance(SESSION);
-    assert!(server.bring_back("/mine"));
-    assert!(!server.bring_back("/mine"), "it is back");
-    assert_eq!(told(&mut raw, "/mine"), mine);
-    // It ends with its session, as before.
-    assert!(server.expire(raw.session));
-    assert_eq!(server.children("/mine"), None);
 }
 
 #[test]

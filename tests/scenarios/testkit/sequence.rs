@@ -1,17 +1,13 @@
 //! The numbers of sequential nodes: they stay at the largest, as in ZooKeeper since 3.6, and begin again if the parent does.
-//! `ground_itself` tests the same on a real server.
 
-use crate::support::embedded::{Raw, creation, manual, operation, reading};
+use crate::ground_itself::sequence::sticks_at_the_largest;
+use crate::support::embedded::{Raw, creation, manual, operation};
 
 const SEQUENTIAL: i32 = 2;
 
+/// Creates one more child, and returns its number.
 fn next(raw: &mut Raw, parent: &str) -> String {
-    next_of(raw, parent, "n-")
-}
-
-/// Creates one more child with this prefix, and returns its number.
-fn next_of(raw: &mut Raw, parent: &str, prefix: &str) -> String {
-    let start = format!("{parent}/{prefix}");
+    let start = format!("{parent}/n-");
     let answer = raw.ask(1, operation::CREATE, &creation(&start, SEQUENTIAL));
     assert_eq!(answer.error, 0);
     answer.text().split_off(start.len())
@@ -43,29 +39,13 @@ fn next_together(raw: &mut Raw, parent: &str, prefixes: &[&str]) -> Vec<String> 
         .collect()
 }
 
-/// `Stat.cversion` and `Stat.pzxid` of a node.
-fn counted(raw: &mut Raw, path: &str) -> (i32, i64) {
-    let body = raw.ask(1, operation::EXISTS, &reading(path, false)).body;
-    let cversion = i32::from_be_bytes(body[36..40].try_into().unwrap());
-    (cversion, i64::from_be_bytes(body[60..68].try_into().unwrap()))
-}
-
 #[test]
 fn numbers_stick_at_the_largest_and_begin_again_with_the_parent() {
     let server = manual();
-    let mut raw = Raw::open(&server);
-    server.put("/p", "").unwrap();
-    assert_eq!([next(&mut raw, "/p"), next(&mut raw, "/p")], ["0000000000", "0000000001"]);
-    assert!(server.set_sequence("/p", i32::MAX - 1));
-    assert_eq!(next(&mut raw, "/p"), "2147483646");
-    for prefix in ["a-", "b-", "c-"] {
-        assert_eq!(next_of(&mut raw, "/p", prefix), "2147483647", "for every child from now on");
-    }
-    let again = raw.ask(1, operation::CREATE, &creation("/p/c-", SEQUENTIAL));
-    assert_eq!(again.error, -110, "so one of the same prefix is there already");
-    assert!(server.delete("/p"));
-    server.put("/p", "").unwrap();
-    assert_eq!(next(&mut raw, "/p"), "0000000000");
+    sticks_at_the_largest(server.address(), |path, number| assert!(server.set_sequence(path, number)));
+    assert!(server.delete("/locks/report"));
+    server.put("/locks/report", "").unwrap();
+    assert_eq!(next(&mut Raw::open(&server), "/locks/report"), "0000000000");
     assert!(!server.set_sequence("/not-there", 1));
 }
 
@@ -89,24 +69,4 @@ fn negative_numbers_of_a_directory_that_an_older_server_has_wrapped_go_on() {
     assert_eq!([next(&mut raw, "/p"), next(&mut raw, "/p")], ["-2147483648", "-2147483647"]);
     assert!(server.set_sequence("/p", -2));
     assert_eq!([0, 1, 2].map(|_| next(&mut raw, "/p")), ["-000000002", "-000000001", "0000000000"]);
-}
-
-#[test]
-fn what_is_told_of_the_children_where_the_counter_sticks() {
-    let server = manual();
-    let mut raw = Raw::open(&server);
-    server.put("/p", "").unwrap();
-    assert!(server.set_sequence("/p", i32::MAX));
-    let (_, before) = counted(&mut raw, "/p");
-    next_of(&mut raw, "/p", "a-");
-    // Twice the counter, which overflows, minus the number of children.
-    assert_eq!(
-        counted(&mut raw, "/p"),
-        (-3, before),
-        "a create no longer counts as a change of the children"
-    );
-    assert!(server.delete("/p/a-2147483647"));
-    let (cversion, after) = counted(&mut raw, "/p");
-    assert_eq!(cversion, -2);
-    assert!(after > before, "a deletion is");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::embedded::{A_WHILE, Raw, SOON, client, creation, manual, operation, queue_of, soon};
+use crate::support::embedded::{Raw, SOON, client, creation, manual, operation, queue_of, soon};
 use zklock_testkit::Server;
 
 const A_MINUTE: Duration = Duration::from_secs(60);
@@ -54,31 +54,6 @@ fn containers_are_reaped_by_a_running_clock_too() {
 }
 
 #[test]
-fn a_test_reads_and_writes_the_tree_as_clients_see_it() {
-    let server = manual();
-    let mut raw = Raw::open(&server);
-    server.put("/a/b/c", "deep").unwrap();
-    server.put("/a/b/c", "deeper").unwrap();
-    server.put("/a/z", [0, 255]).unwrap();
-    assert_eq!(server.children("/a"), Some(vec!["b".to_owned(), "z".to_owned()]));
-    assert_eq!((server.data("/a/b/c"), server.data("/a/b")), (Some(b"deeper".to_vec()), Some(vec![])));
-    assert_eq!(
-        raw.ask(1, operation::GET_DATA, &crate::support::embedded::reading("/a/b/c", false)).text(),
-        "deeper"
-    );
-    assert_eq!(raw.ask(1, operation::CREATE, &creation("/a/b/mine", 1)).error, 0);
-    assert_eq!((server.owner("/a/b/mine"), server.owner("/a/b/c")), (Some(raw.session), None));
-    let owner = format!("/a/b/mine ephemeral, session {:#x} \"data\"\n", raw.session);
-    assert_eq!(server.dump("/a/b"), format!("/a/b\n/a/b/c \"deeper\"\n{owner}"));
-    assert!(server.delete("/a/b"));
-    assert_eq!(server.dump("/a"), format!("/a\n/a/z {:?}\n", String::from_utf8_lossy(&[0, 255])));
-    for path in ["/a/b", "/a/b/mine", "/not-there"] {
-        assert_eq!((server.children(path), server.data(path), server.owner(path)), (None, None, None));
-        assert!(!server.delete(path));
-    }
-}
-
-#[test]
 fn a_path_that_no_node_can_have_is_refused() {
     let server = manual();
     for path in ["", "a", "/a/", "//", "/a//b", "/a/../b", "/.", "/\0"] {
@@ -95,19 +70,4 @@ fn zookeepers_own_nodes_outlive_a_deletion_of_everything() {
     server.delete("/");
     assert_eq!(server.children("/"), Some(vec!["zookeeper".to_owned()]));
     Raw::open(&server).is_served();
-}
-
-#[test]
-fn a_wait_for_children_ends_when_they_are_there_and_at_its_bound() {
-    let server = manual();
-    assert_eq!(server.wait_for_children("/p", 0, Duration::ZERO), Some(vec![]));
-    assert_eq!(server.wait_for_children("/p", 1, A_WHILE), None);
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| server.wait_for_children("/p", 2, SOON));
-        let mut raw = Raw::open(&server);
-        for path in ["/p", "/p/b", "/p/a"] {
-            assert_eq!(raw.ask(1, operation::CREATE, &creation(path, 0)).error, 0);
-        }
-        assert_eq!(waiting.join().unwrap(), Some(vec!["a".to_owned(), "b".to_owned()]));
-    });
 }

@@ -125,12 +125,3 @@ fn a_connection_is_told_of_with_its_session_and_its_last_request() {
     assert!(until(SOON, || ask(&server, b"stat").contains(&silent)));
     assert!(ask(&server, b"stat").contains("[0](queued=0,recved=1,sent=0)\n"));
 }
-
-#[test]
-fn letters_are_no_word_where_a_session_has_begun() {
-    let server = manual();
-    let mut raw = Raw::open(&server);
-    raw.stream.write_all(b"ruok").unwrap();
-    assert!(raw.is_closed(SOON), "a length that is beyond any");
-    assert_eq!(server.sessions().len(), 1);
-}

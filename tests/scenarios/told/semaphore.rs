@@ -4,7 +4,7 @@ use crate::support::kinds::PERMITS;
 use crate::support::loss::{Blow, just_after_a_heartbeat, told_of};
 use crate::support::permits::{Waiter, has, semaphore};
 use crate::support::timing::{Noise, Observer};
-use crate::support::{HEARTBEAT, SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{HEARTBEAT, SOON, operator, proxied_client, settled, soon};
 use ground::not_later;
 use std::sync::Arc;
 use std::time::Instant;
@@ -44,17 +44,4 @@ async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_ot
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
     told_of(&PERMITS, Blow::Expiry).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_guarded_write_is_refused_with_any_of_the_permits_gone() {
-    let (client, operator, path) = (client().await, operator(), "/semaphore/guarded");
-    operator.create_all("/semaphore/guarded-state", "0");
-    let hold = soon(semaphore(&client, path, 3, 3).acquire()).await.unwrap();
-    hold.guarded().set_data("/semaphore/guarded-state", b"1", None).commit().await.unwrap();
-    operator.delete(hold.nodes().last().unwrap());
-    let error = hold.guarded().set_data("/semaphore/guarded-state", b"2", None).commit().await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "{error}");
-    assert_eq!(operator.data("/semaphore/guarded-state"), b"1");
-    has(&operator, path, 0, 0);
 }
