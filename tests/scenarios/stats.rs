@@ -90,32 +90,39 @@ async fn heartbeats_and_new_connections_are_counted() {
     drop(hold);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hold_without_a_request_is_counted_too() {
-    let client = client().await;
-    let lingering = LockSpec::mutex("/stats/linger").unwrap().linger(Duration::from_secs(60)).reentrant(true);
-    let lock = client.lock(&lingering).unwrap();
-    for turn in 1..=3 {
-        let outer = soon(lock.acquire()).await.unwrap();
-        let inner = soon(lock.acquire()).await.unwrap();
-        soon(inner.release()).await.unwrap();
-        assert_eq!(client.stats().hold_time.count(), turn - 1, "the grant goes on");
-        soon(outer.release()).await.unwrap();
-        assert_eq!(client.stats().hold_time.count(), turn);
-    }
-    let stats = client.stats();
-    assert_eq!(
-        (stats.grants, stats.acquires(AcquireOutcome::Granted), stats.acquire_wait.count()),
-        (3, 6, 6)
-    );
-    assert_eq!(stats.queue_length.count(), 1, "there was one node");
-}
-
 /// What is counted under this name: held, waiting, and whether the age of a hold is known.
 fn now(client: &Client, name: &str) -> (u64, u64, bool) {
     let stats = client.stats();
     let lock = stats.lock(name).unwrap();
     (lock.held, lock.waiting, lock.oldest_hold.is_some())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reentrant_hold_that_lingers_has_figures_for_each_grant() {
+    let client = client().await;
+    let spec = LockSpec::mutex("/stats/linger").unwrap().linger(Duration::from_secs(60)).reentrant(true);
+    let lock = client.lock(&spec.metrics_name("report")).unwrap();
+    let ended = || {
+        let stats = client.stats();
+        [stats.hold_time.count(), stats.lock("report").unwrap().hold_time.count()]
+    };
+    for turn in 1..=3 {
+        let outer = soon(lock.acquire()).await.unwrap();
+        let inner = soon(lock.acquire()).await.unwrap();
+        assert_eq!(now(&client, "report"), (1, 0, true), "both are one grant");
+        soon(inner.release()).await.unwrap();
+        assert_eq!((now(&client, "report"), ended()), ((1, 0, true), [turn - 1; 2]), "the grant goes on");
+        soon(outer.release()).await.unwrap();
+        let told = (now(&client, "report"), ended());
+        assert_eq!(told, ((0, 0, false), [turn; 2]), "its node is still there, but nobody holds it");
+    }
+    let stats = client.stats();
+    assert_eq!(stats.lock("report").unwrap().acquires(AcquireOutcome::Granted), 6);
+    assert_eq!(
+        (stats.grants, stats.acquires(AcquireOutcome::Granted), stats.acquire_wait.count()),
+        (3, 6, 6)
+    );
+    assert_eq!(stats.queue_length.count(), 1, "there was one node");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,25 +158,6 @@ async fn a_lock_with_a_name_has_figures_of_its_own() {
     assert_eq!(outcomes.collect::<Vec<_>>(), [1, 1, 1, 0, 1]);
     assert_eq!((report.acquire_wait.count(), report.hold_time.count()), (1, 1));
     assert_eq!((stats.acquires(AcquireOutcome::Granted), stats.locks.len()), (2, 1));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reentrant_hold_that_lingers_has_figures_for_each_grant() {
-    let client = client().await;
-    let spec =
-        LockSpec::mutex("/stats/named-linger").unwrap().linger(Duration::from_secs(60)).reentrant(true);
-    let lock = client.lock(&spec.metrics_name("report")).unwrap();
-    for turn in 1..=3 {
-        let outer = soon(lock.acquire()).await.unwrap();
-        let inner = soon(lock.acquire()).await.unwrap();
-        assert_eq!(now(&client, "report"), (1, 0, true), "both are one grant");
-        drop(outer);
-        assert_eq!(now(&client, "report"), (1, 0, true), "the grant goes on");
-        drop(inner);
-        assert_eq!(now(&client, "report"), (0, 0, false), "its node is still there, but nobody holds it");
-        assert_eq!(client.stats().lock("report").unwrap().hold_time.count(), turn);
-    }
-    assert_eq!(client.stats().lock("report").unwrap().acquires(AcquireOutcome::Granted), 6);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -77,16 +77,6 @@ async fn who_is_logged_in_is_the_creator() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_may_log_in_by_digest_as_well() {
-    let hosts = &closed().connect_string();
-    let both = as_user(hosts, ANN.credentials()).credentials(ANN.sasl());
-    let client = Client::connect(both).await.unwrap();
-    soon(held(&client.mutex("/sasl-both").unwrap()).await.release()).await.unwrap();
-    let list = ANN.operator_by_sasl(hosts).await.acl("/sasl-both").await;
-    assert!(list.contains(&ANN.may_all()) && list.contains(&ANN.may_all_by_sasl()), "{list:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_text_is_that_of_the_documentation() {
     let (closed, open) = (closed().connect_string(), ground::shared().connect_string());
     let file = file("sasl-texts", &NEW_ANN.line());

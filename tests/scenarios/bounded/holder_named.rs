@@ -168,16 +168,3 @@ async fn one_question_serves_all_that_give_up_together() {
     }
     soon(hold.release()).await.unwrap();
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wait_that_is_granted_asks_nothing() {
-    let (client, proxy) = proxied_client().await;
-    let lock = client.mutex("/named-granted").unwrap();
-    soon(lock.acquire()).await.unwrap().release().await.unwrap();
-    proxy.record();
-    soon(lock.acquire_timeout(SOON)).await.unwrap().release().await.unwrap();
-    let record = proxy.take_record();
-    let read =
-        |kind| record.iter().filter(|message| message.side == Side::Request && message.kind == kind).count();
-    assert_eq!((read(Kind::GetData), read(Kind::GetChildren)), (0, 1));
-}

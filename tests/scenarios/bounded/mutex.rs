@@ -108,16 +108,10 @@ async fn a_server_that_is_stopped_or_dead_delays_nobody() {
 async fn a_frozen_network_delays_nobody_whichever_way() {
     for direction in DIRECTIONS {
         let (client, proxy) = proxied_client().await;
-        let hosts = proxy.connect_string();
-        let threads = thread_client(&hosts).await;
-        let path = format!("/bounded-frozen-{direction:?}");
+        let (hosts, path) = (proxy.connect_string(), format!("/bounded-frozen-{direction:?}"));
         let lock = client.mutex(&path).unwrap();
         proxy.freeze(direction);
-        tokio::join!(
-            times_out(&lock, A_WHILE),
-            times_out_for_a_thread(threads.mutex(&path).unwrap(), A_WHILE),
-            connects_in_time(&hosts, A_WHILE),
-        );
+        tokio::join!(times_out(&lock, A_WHILE), connects_in_time(&hosts, A_WHILE));
         proxy.thaw();
         works(&client, &lock).await;
         operator().wait_for_children(&path, 0, SOON);
@@ -130,27 +124,15 @@ async fn a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_half_open_connection_delays_nobody() {
-    let (client, proxy) = proxied_client().await;
-    let lock = client.mutex("/bounded-half-open").unwrap();
-    proxy.half_open();
-    times_out(&lock, A_WHILE).await;
-    works(&client, &lock).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_not_called_contention() {
     let (path, holder, proxy) = ("/bounded-outage", client().await, Proxy::before(shared().server(0)));
     let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
     let patient = options(&proxy.connect_string()).try_timeout(A_WHILE * 2);
-    let client = Client::connect(patient.clone()).await.unwrap();
-    let threads = soon(on_a_thread(move || Client::connect(patient).wait().unwrap())).await;
+    let client = Client::connect(patient).await.unwrap();
     let (lock, other) = (client.mutex(path).unwrap(), client.mutex("/bounded-outage-other").unwrap());
 
     says(&times_out(&lock, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
     says(&times_out(&lock, Duration::from_millis(1)).await, ErrorKind::Timeout, &[path]);
-    let blocked = threads.mutex(path).unwrap();
-    says(&times_out_for_a_thread(blocked, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
 
     // A server only counts as silent after it has been silent for the try timeout.
     proxy.freeze(Direction::ToClient);
@@ -165,8 +147,7 @@ async fn an_outage_is_not_called_contention() {
         times_out(&other, A_WHILE * 3),
         times_out(&other, A_WHILE * 5)
     );
-    let silent = times_out_for_a_thread(threads.mutex("/bounded-outage-threads").unwrap(), A_WHILE * 3).await;
-    for error in [first, before, after, silent] {
+    for error in [first, before, after] {
         says(&error, ErrorKind::Unreachable, &["check hosts and network"]);
     }
     proxy.thaw();
@@ -192,13 +173,10 @@ async fn a_timeout_of_zero_tries_once() {
     let (client, proxy) = proxied_client().await;
     let lock = client.mutex(path).unwrap();
     let hold = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap();
-    let (other, threads) = (crate::support::client().await, thread_client(&shared().connect_string()).await);
+    let other = crate::support::client().await;
     let error = soon(other.mutex(path).unwrap().acquire_timeout(Duration::ZERO)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout);
     assert!(error.to_string().contains("/bounded-zero is held by another"), "{error}");
-    let blocked = threads.mutex(path).unwrap();
-    let call = on_a_thread(move || blocked.acquire_timeout(Duration::ZERO).wait().map(drop));
-    assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Timeout);
     operator().wait_for_children(path, 1, SOON);
     soon(hold.release()).await.unwrap();
 
@@ -219,8 +197,7 @@ fn patient(hosts: &str) -> ClientOptions {
 async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
     let proxy = Proxy::before(shared().server(0));
     let options = patient(&proxy.connect_string()).try_timeout(A_WHILE);
-    let client = Client::connect(options.clone()).await.unwrap();
-    let threads = soon(on_a_thread(move || Client::connect(options).wait().unwrap())).await;
+    let client = Client::connect(options).await.unwrap();
     let locks = |kind: &str| {
         let path = format!("/bounded-try-{kind}");
         [client.mutex(&path), client.write_lock(&path), client.semaphore(&path, 2), client.single_node(&path)]
@@ -234,13 +211,6 @@ async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
             says(&error, ErrorKind::Unreachable, &[lock.path(), "was not tried within 300ms"]);
             let error = soon(lock.try_acquire()).await.unwrap_err();
             says(&error, ErrorKind::Unreachable, &[lock.path(), "check hosts and network"]);
-        }
-        let lock = threads.mutex("/bounded-try-threads").unwrap();
-        let tried = on_a_thread(move || {
-            [lock.try_acquire().wait().map(drop), lock.acquire_timeout(Duration::ZERO).wait().map(drop)]
-        });
-        for error in soon(tried).await {
-            assert_eq!(error.unwrap_err().kind(), ErrorKind::Unreachable);
         }
     }
     proxy.thaw();
@@ -266,8 +236,6 @@ async fn a_timeout_of_a_millisecond_is_kept() {
     for _ in 0..20 {
         times_out(&lock, Duration::from_millis(1)).await;
     }
-    let threads = thread_client(&shared().connect_string()).await;
-    times_out_for_a_thread(threads.mutex(path).unwrap(), Duration::from_millis(1)).await;
     times_out(&lock, Duration::from_nanos(1)).await;
     operator().wait_for_children(path, 1, SOON);
     soon(hold.release()).await.unwrap();
@@ -278,21 +246,17 @@ async fn a_timeout_of_a_millisecond_is_kept() {
 async fn a_timeout_beyond_the_end_of_time_waits_for_ever() {
     let path = "/bounded-huge";
     let holder = client().await;
-    let threads = thread_client(&shared().connect_string()).await;
     for timeout in
         [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(u64::MAX / 4), end_of_time()]
     {
         let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
         let other = client().await;
-        let (lock, blocked) = (other.mutex(path).unwrap(), threads.mutex(path).unwrap());
+        let lock = other.mutex(path).unwrap();
         let waits = tokio::spawn(async move { lock.acquire_timeout(timeout).await?.release().await });
-        let blocks =
-            tokio::spawn(on_a_thread(move || blocked.acquire_timeout(timeout).wait()?.release().wait()));
-        operator().wait_for_children(path, 3, SOON);
-        assert!(!waits.is_finished() && !blocks.is_finished());
+        operator().wait_for_children(path, 2, SOON);
+        assert!(!waits.is_finished());
         soon(hold.release()).await.unwrap();
         soon(waits).await.unwrap().unwrap_or_else(|error| panic!("{timeout:?}: {error}"));
-        soon(blocks).await.unwrap().unwrap_or_else(|error| panic!("{timeout:?}: {error}"));
     }
 }
 
@@ -349,11 +313,6 @@ async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does() {
     let hosts = mute.local_addr().unwrap().to_string();
     let error = connects_in_time(&hosts, A_WHILE * 2).await;
     assert!(error.to_string().contains("accepts connections but opens no session"), "{error}");
-    let blocked = hosts.clone();
-    let call =
-        on_a_thread(move || Client::connect(options(&blocked).connect_timeout(A_WHILE)).wait().map(drop));
-    let error = in_time(A_WHILE, call).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
     // A network that drops everything: addresses reserved for documentation, where nobody answers.
     let error =
         connects_in_time("192.0.2.1:2181,192.0.2.2:2181,192.0.2.3:2181,192.0.2.4:2181", A_WHILE).await;

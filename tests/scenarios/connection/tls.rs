@@ -6,14 +6,14 @@ mod texts;
 
 use crate::support::{SOON, options, says, settled, soon};
 use ground::wire::Admin;
-use ground::{Builder, Ensemble, Proxy, not_later, shared, until};
+use ground::{Builder, Ensemble, not_later, shared, until};
 use std::fs::read_to_string;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+use zklock::{Client, ClientOptions, ErrorKind, HoldState};
 use zklock::further::Tls;
-use zklock::{Client, ClientOptions, ErrorKind, HoldState, LossReason};
 
 /// Longer than the first handshake of a server takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -113,28 +113,6 @@ async fn a_lock_goes_from_one_to_the_next_over_tls() {
     let _talk = lenient.keep_talking();
     let hosts = lenient.tls_connect_string();
     hand_over(&hosts.replace("127.0.0.1", "localhost"), anonymous(&lenient), "/tls-want").await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_is_told_of_its_loss_over_tls() {
-    let proxy = Proxy::plain(strict().server(0).tls_address());
-    let client = Client::connect(options(&proxy.connect_string()).tls(known(strict()))).await.unwrap();
-    let (lock, admin) = (client.mutex("/tls-told").unwrap(), Admin::connect(strict().server(0).address()));
-
-    let hold = soon(lock.acquire()).await.unwrap();
-    admin.delete(hold.node());
-    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
-
-    // A connection that breaks is made again, with the same session.
-    let hold = soon(lock.acquire()).await.unwrap();
-    let session = client.session_id();
-    proxy.reset();
-    soon(hold.confirm()).await.unwrap();
-    assert_eq!((hold.state(), client.session_id()), (HoldState::Held, session));
-
-    soon(hold.release()).await.unwrap();
-    settled(&client).await;
-    assert!(until(SOON, || admin.children_or_empty("/tls-told").is_empty()));
 }
 
 /// A TLS record has 16 KiB at most.

@@ -1,50 +1,13 @@
 //! The same promises for threads that block, which share one I/O thread.
 
-use crate::support::register::assert_growing;
 use crate::support::threads::{assert_left, client};
-use crate::support::{GRACE, SESSION, SOON, operator};
-use ground::{not_later, until};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use crate::support::{GRACE, SOON, operator};
+use ground::not_later;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::runtime::Builder;
+use zklock::{ErrorKind, HoldState, LockSpec};
 use zklock::further::{Interrupt, Owner};
-use zklock::{ErrorKind, HoldState, LockSpec, LossReason};
-
-#[test]
-fn two_hundred_threads_hold_one_after_the_other() {
-    let (client, operator) = (client(), operator());
-    let lock = client.mutex("/threads/200").unwrap();
-    let (inside, tokens) = (Arc::<AtomicUsize>::default(), Arc::<Mutex<Vec<u64>>>::default());
-    let (done, ended) = mpsc::channel();
-    for _ in 0..200 {
-        let (lock, inside, tokens, done) = (lock.clone(), inside.clone(), tokens.clone(), done.clone());
-        // They are not joined: a thread that never returns must fail the test, not hang it.
-        thread::spawn(move || {
-            let hold = lock.acquire().wait().unwrap();
-            assert!(inside.fetch_add(1, Ordering::SeqCst) == 0 && !hold.valid_for().is_zero());
-            tokens.lock().unwrap().push(hold.token().value());
-            thread::yield_now();
-            inside.fetch_sub(1, Ordering::SeqCst);
-            hold.release().wait().unwrap();
-            done.send(()).unwrap();
-        });
-    }
-    drop(done);
-    let count = || tokens.lock().unwrap().len();
-    let mut seen = 0;
-    let served = until(SOON * 2, || {
-        seen = seen.max(operator.children_or_empty("/threads/200").len());
-        count() == 200
-    });
-    assert!(served, "only {} of 200 had their turn", count());
-    assert!(seen <= 2, "{seen} nodes of one process");
-    let back = (0..200).take_while(|_| ended.recv_timeout(SOON).is_ok()).count();
-    assert_eq!(back, 200, "some panicked, or never came back from the release");
-    assert_growing(&tokens.lock().unwrap());
-    assert_left(&client, &operator, "/threads/200", 0);
-}
 
 #[test]
 fn a_client_runs_where_it_was_made_and_serves_threads_and_tasks_everywhere() {
@@ -88,33 +51,6 @@ fn an_interrupt_ends_a_wait_at_once_and_leaves_no_node() {
         assert_left(&client, &operator, "/threads/interrupt", 1);
     }
     hold.release().wait().unwrap();
-}
-
-#[test]
-fn a_thread_that_waits_for_the_loss_is_told() {
-    let (client, operator) = (client(), operator());
-    let lock = client.mutex("/threads/lost").unwrap();
-    let hold = lock.acquire().wait().unwrap();
-    let held = hold.lost().wait_timeout(Duration::from_millis(20)).unwrap_err();
-    assert_eq!(held.kind(), ErrorKind::Timeout);
-    let interrupt = Interrupt::new();
-    interrupt.trigger();
-    assert_eq!(hold.lost().wait_unless(&interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
-
-    operator.delete(hold.node());
-    let deleted = Instant::now();
-    assert_eq!(hold.lost().wait_timeout(SOON).unwrap(), Some(LossReason::NodeDeleted));
-    let took = deleted.elapsed();
-    not_later(took, SESSION / 10 + GRACE);
-    assert_eq!(hold.state(), HoldState::Lost(LossReason::NodeDeleted));
-    assert_eq!(hold.release().wait().unwrap_err().kind(), ErrorKind::Lost(LossReason::NodeDeleted));
-
-    let hold = lock.acquire().wait().unwrap();
-    thread::scope(|scope| {
-        let waiter = scope.spawn(|| hold.lost().wait_timeout(SOON));
-        hold.release().wait().unwrap();
-        assert_eq!(waiter.join().unwrap().unwrap(), None, "released, not lost");
-    });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, s
 use ground::{Kind, Proxy, until};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock::{ErrorKind, HoldState, LossReason};
+use zklock::{ErrorKind, HoldState, LockSpec, LossReason};
 
 /// How many requests were made since the record began, except those that keep the session and its lease, and the listing
 /// that a holder sends after a heartbeat, as it may on a slow machine.
@@ -15,38 +15,45 @@ fn asked(proxy: &Proxy) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_inner_acquire_asks_nobody_and_only_the_last_release_frees() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let lock = reentrant(&client, "/owners/inner");
-    let outer = lock.acquire().await.unwrap();
-    proxy.record();
-    let mut inner = Vec::new();
-    for _ in 0..3 {
-        inner.push(lock.acquire().await.unwrap());
-        inner.push(lock.acquire_timeout(Duration::from_millis(1)).await.unwrap());
-        inner.push(lock.try_acquire().await.unwrap().expect("it is ours"));
-    }
-    for hold in &inner {
-        assert_eq!((hold.token(), hold.node()), (outer.token(), outer.node()));
-        assert_eq!(hold.state(), HoldState::Held);
-    }
-    // Any order is allowed, here the outer hold first.
-    outer.release().await.unwrap();
-    assert_eq!(outer.state(), HoldState::Released);
-    assert!(outer.valid_for().is_zero());
-    let last = inner.pop().unwrap();
-    for hold in inner {
-        hold.release().await.unwrap();
-        assert!(!last.valid_for().is_zero());
-    }
-    assert_eq!(asked(&proxy), 0, "{:?}", proxy.counts().asked);
-    assert_eq!(operator.children("/owners/inner").len(), 1);
-    last.release().await.unwrap();
-    assert_eq!(asked(&proxy), 1, "the one delete");
-    assert!(operator.children("/owners/inner").is_empty());
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/owners/inner");
+    for (kind, spec) in [
+        ("mutex", LockSpec::mutex(path)),
+        ("reader", LockSpec::read_lock(path)),
+        ("writer", LockSpec::write_lock(path)),
+    ] {
+        let lock = client.lock(&spec.unwrap().reentrant(true)).unwrap();
+        let outer = lock.acquire().await.unwrap();
+        proxy.record();
+        let mut inner = Vec::new();
+        for timeout in [1, 0] {
+            inner.push(lock.acquire().await.unwrap());
+            inner.push(lock.acquire_timeout(Duration::from_millis(timeout)).await.unwrap());
+            inner.push(lock.try_acquire().await.unwrap().expect(kind));
+        }
+        for hold in &inner {
+            assert_eq!((hold.token(), hold.node()), (outer.token(), outer.node()), "{kind}");
+            assert_eq!(hold.state(), HoldState::Held, "{kind}");
+        }
+        // Any order is allowed, here the outer hold first.
+        outer.release().await.unwrap();
+        assert_eq!(outer.state(), HoldState::Released, "{kind}");
+        assert!(outer.valid_for().is_zero(), "{kind}");
+        let last = inner.pop().unwrap();
+        for hold in inner {
+            hold.release().await.unwrap();
+            assert!(!last.valid_for().is_zero(), "{kind}");
+        }
+        assert_eq!(asked(&proxy), 0, "{kind}: {:?}", proxy.counts().asked);
+        assert_eq!(operator.children(path).len(), 1, "{kind}");
+        last.release().await.unwrap();
+        assert_eq!(asked(&proxy), 1, "{kind}: the one delete");
+        assert!(operator.children(path).is_empty(), "{kind}");
 
-    let again = lock.acquire().await.unwrap();
-    assert!(again.token() > last.token(), "it is free, so this is a new grant");
-    again.release().await.unwrap();
+        let again = lock.acquire().await.unwrap();
+        assert!(again.token() > last.token(), "{kind}: it is free, so this is a new grant");
+        again.release().await.unwrap();
+        settled(&client).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

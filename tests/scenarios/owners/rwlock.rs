@@ -38,36 +38,6 @@ async fn a_reader_that_alone_can_release_and_wants_to_write_is_told_at_once_that
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn either_side_is_taken_again_by_its_owner_without_a_request() {
-    let (client, proxy) = proxied_client().await;
-    let (path, operator) = ("/rwlock/reentrant", operator());
-    for lock in sides(&client, path, true) {
-        let outer = soon(lock.acquire()).await.unwrap();
-        proxy.record();
-        let inner = [
-            soon(lock.acquire()).await.unwrap(),
-            soon(lock.try_acquire()).await.unwrap().unwrap(),
-            soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap(),
-        ];
-        assert_eq!(proxy.counts().requests(Kind::Create) + proxy.counts().requests(Kind::GetChildren), 0);
-        for hold in &inner {
-            assert_eq!((hold.token(), hold.node()), (outer.token(), outer.node()));
-        }
-        soon(outer.release()).await.unwrap();
-        // Only the last release deletes the node, and only the owner may make it.
-        let last = inner.into_iter().next_back().unwrap();
-        assert_eq!(operator.children(path).len(), 1);
-        let last = std::sync::Arc::new(last);
-        let theirs = last.clone();
-        let error = tokio::spawn(async move { theirs.release().await }).await.unwrap().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotOwner, "{error}");
-        assert_eq!(operator.children(path).len(), 1);
-        soon(last.release()).await.unwrap();
-        assert_eq!(operator.children(path), [""; 0]);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn and_so_within_the_write_side() {
     let (client, path) = (client().await, "/rwlock/twice-within");
     let [read, write] = sides(&client, path, false);

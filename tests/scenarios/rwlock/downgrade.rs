@@ -172,21 +172,3 @@ async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round()
     confirmed(&write).await;
     soon(write.release()).await.unwrap();
 }
-
-#[test]
-fn a_thread_becomes_a_reader_too() {
-    let (client, path) = (crate::support::threads::client(), "/rwlock/downgrade-thread");
-    let reentrant = LockSpec::write_lock(path).unwrap().reentrant(true);
-    let write = client.lock(&reentrant).unwrap().acquire_timeout(SOON).wait().unwrap();
-    let read = client.read_lock(path).unwrap().acquire_timeout(SOON).wait().unwrap();
-    write.release().wait().unwrap();
-    let lock = client.write_lock(path).unwrap();
-    let next =
-        std::thread::spawn(move || lock.acquire_timeout(SOON).wait().unwrap().release().wait().unwrap());
-    operator().wait_for_children(path, 2, SOON);
-    let other = client.read_lock(path).unwrap();
-    let joined = std::thread::spawn(move || other.try_acquire().wait().unwrap().is_some()).join().unwrap();
-    assert!(!joined, "it came after a writer that waits");
-    read.release().wait().unwrap();
-    next.join().unwrap();
-}

@@ -3,7 +3,6 @@
 
 use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, says, settled, soon};
-use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use zklock::further::Naming;
@@ -56,27 +55,6 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
             soon(reading.release()).await.unwrap();
         }
     }
-}
-
-/// As in a pool, whose threads turn from one job to the next.
-#[test]
-fn so_does_a_thread() {
-    let (client, path) = (crate::support::threads::client(), "/rwlock/handed-over-thread");
-    let (write, read) = (client.write_lock(path).unwrap(), client.read_lock(path).unwrap());
-    let (stop, stopped) = mpsc::channel::<()>();
-    let hold = write.acquire_timeout(SOON).wait().unwrap();
-    let writes = std::thread::spawn(move || {
-        stopped.recv().unwrap();
-        let was_held = !hold.valid_for().is_zero();
-        hold.release().wait().unwrap();
-        was_held
-    });
-    assert!(read.try_acquire().wait().unwrap().is_none(), "a reader beside a writer");
-    let late = read.acquire_timeout(A_WHILE).wait().unwrap_err();
-    says(&late, ErrorKind::Timeout, &[path, "itself"]);
-    stop.send(()).unwrap();
-    read.acquire_timeout(SOON).wait().unwrap().release().wait().unwrap();
-    assert!(writes.join().unwrap(), "it was lost");
 }
 
 /// The writer may be a set.

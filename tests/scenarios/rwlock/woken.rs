@@ -1,64 +1,9 @@
 //! Promise 3: a release wakes the waiters that can go on, and the next writer after them.
 
-use crate::support::figures::{fired, watched};
-use crate::support::register::{PATIENT, patient_clients};
 use crate::support::{SOON, client, proxied_client, soon};
-use ground::wire::Admin;
-use ground::{Ensemble, Kind, Proxy, Trigger, until};
-use tokio::task::{JoinHandle, JoinSet};
-use zklock::further::Foreign;
-use zklock::{Client, Hold, Lock, LockSpec};
-
-/// Holders do not watch for strangers: only the waiters' watches are counted.
-fn careless(client: &Client, spec: LockSpec) -> Lock {
-    client.lock(&spec.foreign(Foreign::IgnoreUnknown)).unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these_alone() {
-    const READERS: usize = 200;
-    // A server of its own: the figures are those of the whole server.
-    let ensemble = Ensemble::builder().max_session_timeout(PATIENT).start();
-    let (server, path) = (ensemble.server(0), "/woken");
-    let operator = Admin::connect(server.address());
-    // Without the directory, a client that waits for it would leave a watch, which would be counted.
-    operator.create(path, "");
-    let clients = patient_clients(&ensemble.connect_string(), READERS + 3).await;
-    let (writers, readers) = clients.split_at(3);
-    let mut writing = Vec::new();
-    for (number, client) in writers.iter().enumerate() {
-        let lock = careless(client, LockSpec::write_lock(path).unwrap());
-        writing.push(tokio::spawn(async move { lock.acquire().await.unwrap() }));
-        operator.wait_for_children(path, number + 1, SOON);
-    }
-    let mut reading = JoinSet::new();
-    for client in readers {
-        let lock = careless(client, LockSpec::read_lock(path).unwrap());
-        reading.spawn(async move { lock.acquire().await.unwrap() });
-    }
-    assert!(until(SOON * 2, || watched(server) == READERS + 2), "{} watches", watched(server));
-    // The operator's own waits have fired watches, too, so count from here.
-    let mut before = fired(server);
-    let mut releases = Vec::new();
-    for (number, writer) in writing.into_iter().enumerate() {
-        assert!(reading.try_join_next().is_none(), "a reader beside a writer");
-        let hold = soon(writer).await.unwrap();
-        assert!(until(SOON, || watched(server) == READERS + 2 - number), "{} watches", watched(server));
-        soon(hold.release()).await.unwrap();
-        // By the time the deletion is answered, the server has counted the watches that it fired.
-        releases.push(fired(server) - before);
-        before = fired(server);
-    }
-    let holds = soon(reading.join_all()).await;
-    assert!(holds.iter().all(|hold| !hold.valid_for().is_zero()));
-    assert_eq!(releases, [2, 1, READERS as u64], "notifications for each release of a writer");
-    assert_eq!(watched(server), 0);
-    // Nobody waits for a reader.
-    for hold in holds {
-        soon(hold.release()).await.unwrap();
-    }
-    assert_eq!(fired(server), before);
-}
+use ground::{Kind, Proxy, Trigger, until};
+use tokio::task::JoinHandle;
+use zklock::{Client, Hold, Lock};
 
 /// A waiter in the queue, behind its own proxy, with its watch set.
 struct Queued {

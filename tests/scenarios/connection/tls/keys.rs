@@ -30,13 +30,6 @@ async fn a_key_opens_with_its_pass_phrase() {
         let client = soon(Client::connect(options(&hosts).tls(tls.clone()))).await.unwrap();
         soon(client.close()).await.unwrap();
         assert!(!format!("{tls:?} {:?}", pass_phrase()).contains("s3cret"));
-
-        let wrong = PassPhrase::new("n0t-this-one").unwrap();
-        let error = anonymous(strict()).pass_phrase(wrong).identity(&certificate, &key).unwrap_err();
-        says(&error, ErrorKind::InvalidInput, &["the client key does not open with the pass phrase"]);
-        assert!(!format!("{error} {error:?}").contains("n0t"), "{error:?}");
-        let error = anonymous(strict()).identity(&certificate, &key).unwrap_err();
-        says(&error, ErrorKind::InvalidInput, &["the client key has a pass phrase"]);
     }
 }
 
@@ -56,6 +49,7 @@ async fn a_pass_phrase_may_be_in_a_file_which_is_read_anew() {
     write(&file, "n0t-this-one\n").unwrap();
     let error = soon(Client::connect(options)).await.map(drop).unwrap_err();
     says(&error, ErrorKind::Refused, &[key.to_str().unwrap(), "does not open with the pass phrase"]);
+    assert!(!format!("{error} {error:?}").contains("n0t"), "{error:?}");
     write(&file, "").unwrap();
     let error = PassPhrase::from_file(&file).unwrap_err();
     says(&error, ErrorKind::InvalidInput, &[file.to_str().unwrap(), "is empty"]);
