@@ -1,7 +1,5 @@
 //! The single-node lock: one plain node, which exists or not, and a companion whose name is unique to its holder.
 
-mod ghosts;
-
 use crate::support::contest::Contest;
 use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::register::clients;
@@ -14,7 +12,7 @@ use zklock::{ErrorKind, LockSpec, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
-    let (operator, path) = (operator(), "/exclusive-lock/once");
+    let (operator, path) = (operator(), "/single-node/once");
     let clients = clients(&shared().connect_string(), 20).await;
     let mut tries = JoinSet::new();
     for client in &clients {
@@ -24,7 +22,7 @@ async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
     let mut holds: Vec<_> = soon(tries.join_all()).await.into_iter().flatten().collect();
     assert_eq!(holds.len(), 1, "they all tried at once");
     let hold = holds.pop().unwrap();
-    assert_eq!(hold.node(), "/exclusive-lock/once/lock");
+    assert_eq!(hold.node(), "/single-node/once/lock");
     let [node, companion] = hold.nodes().collect::<Vec<_>>()[..] else { panic!("it has two nodes") };
     let mut children: Vec<_> = operator.children(path).iter().map(|name| format!("{path}/{name}")).collect();
     children.sort();
@@ -47,7 +45,7 @@ async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_let_nobody_in_beside_the_holder() {
     let contest = Contest {
-        path: "/exclusive-lock/faults",
+        path: "/single-node/faults",
         places: &[""],
         limit: 1,
         clients: 6,
@@ -62,9 +60,9 @@ async fn faults_let_nobody_in_beside_the_holder() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writes_that_it_guards_are_refused_once_it_is_lost() {
-    let (path, operator, admin) = ("/exclusive-lock/guarded", operator(), client().await);
+    let (path, operator, admin) = ("/single-node/guarded", operator(), client().await);
     let (holder, next) = (client().await, client().await);
-    let written = "/exclusive-lock/written";
+    let written = "/single-node/written";
     let hold = held(&holder.single_node(path).unwrap()).await;
     soon(hold.guarded().create(written, b"first").commit()).await.unwrap();
     let waiter = acquire(&next.single_node(path).unwrap());
@@ -82,7 +80,7 @@ async fn writes_that_it_guards_are_refused_once_it_is_lost() {
 /// Operators, and tools that do not know the companion, delete only one of the two.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
-    let (path, operator, client) = ("/exclusive-lock/one-of-two", operator(), client().await);
+    let (path, operator, client) = ("/single-node/one-of-two", operator(), client().await);
     let lock = client.single_node(path).unwrap();
     for index in 0..2 {
         let hold = held(&lock).await;
@@ -98,7 +96,7 @@ async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
 /// the next attempt is made through a new one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
-    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/exclusive-lock/handles");
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/single-node/handles");
     let lock = client.lock(&LockSpec::single_node(path).unwrap().watching(Watching::Children)).unwrap();
     let hold = held(&lock).await;
     let held_back =

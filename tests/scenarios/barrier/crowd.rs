@@ -1,7 +1,7 @@
 //! Many members, many rounds: in each, nobody begins before all have come, and nobody ends before all are done.
 
 use crate::support::members::{barrier, is_empty};
-use crate::support::{client, operator, proxied_client, settled};
+use crate::support::{operator, proxied_client, settled};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -46,16 +46,6 @@ async fn crowd(clients: &[Client], path: &str, members: u32, rounds: usize) {
     let reached = || all.done.iter().filter(|done| done.load(Ordering::SeqCst) == members).count();
     assert!(joined.is_ok(), "{path}: stuck in round {}", reached());
     println!("{members} members, {rounds} rounds: {:?} a round", start.elapsed() / rounds as u32);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn twenty_members_go_through_twenty_rounds_together() {
-    let mut clients = Vec::new();
-    for _ in 0..5 {
-        clients.push(client().await);
-    }
-    crowd(&clients, "/crowd/20", 20, 20).await;
-    is_empty(&operator(), "/crowd/20");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

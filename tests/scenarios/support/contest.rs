@@ -1,8 +1,7 @@
 //! Contenders for one lock. The register panics if more of them hold it at once than its kind allows.
 
-use crate::support::register::{Faults, Register, clients, expired};
+use crate::support::register::{Faults, Register, expired};
 use crate::support::{SOON, operator, settled};
-use ground::shared;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,13 +26,8 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// Runs for this time, and then until everybody can have had another turn.
-    pub(crate) async fn in_peace(&self, time: Duration) -> Arc<Register> {
-        let clients = clients(&shared().connect_string(), self.clients).await;
-        self.run(&clients, tokio::time::sleep(time)).await
-    }
-
-    /// The same, while connections break and sessions end. Also returns how many sessions have ended.
+    /// Runs for this time, while connections break and sessions end, and then until everybody can have had another turn. Also
+    /// returns how many sessions have ended.
     pub(crate) async fn under_faults(&self, time: Duration) -> (Arc<Register>, u64) {
         let (clients, mut faults) = Faults::beset(self.clients).await;
         let work = async {
