@@ -28,7 +28,7 @@ pub(super) const KINDS: [(&str, Make, Make, &[&str]); 7] = [
     ("election", election, election, &[""]),
     ("semaphore", semaphore, semaphore, &["/locks", "/leases"]),
     ("all", set, set, &["/one", "/two"]),
-    ("exclusive", exclusive, exclusive, &[""]),
+    ("single-node", exclusive, exclusive, &[""]),
 ];
 
 pub(super) fn mutex(client: &Client, path: &str) -> Lock {
@@ -116,7 +116,7 @@ async fn waits_and_holds(access: &Access, other: User) {
         have_list(&operator, &nodes, access).await;
         assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{kind}");
         let waits = acquire(&lock);
-        if kind != "exclusive" {
+        if kind != "single-node" {
             let ahead = usize::from(kind != "semaphore");
             operator.wait_for_children(&format!("{path}{}", places[0]), ahead + 1).await;
         }

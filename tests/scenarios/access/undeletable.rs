@@ -40,7 +40,7 @@ async fn a_release_of_any_kind_is_told_when_the_node_is_gone_and_so_are_other_ho
                 place => no_deletions(&operator, &[&format!("{path}{place}")]).await,
             }
         }
-        if kind == "exclusive" {
+        if kind == "single-node" {
             no_deletions(&operator, &[&format!("{path}/lock")]).await;
         }
         if kind == "semaphore" {
@@ -50,14 +50,14 @@ async fn a_release_of_any_kind_is_told_when_the_node_is_gone_and_so_are_other_ho
         let (other, hold) = (held(&open).await, held(&lock(&bob, &path)).await);
         let (node, above) = (hold.node().to_owned(), format!("{path}{}", places.last().unwrap()));
         let waits = acquire(&rival(&ann, &path));
-        if kind != "exclusive" {
+        if kind != "single-node" {
             operator.wait_for_children(&above, 2).await;
         }
         let error = soon(hold.release()).await.unwrap_err();
         let above = node.rsplit_once('/').unwrap().0;
         says(&error, ErrorKind::Refused, &[&node, &lacks(above), "the lock is free"]);
         assert_eq!(hold.state(), HoldState::Released, "{kind}");
-        if kind != "exclusive" {
+        if kind != "single-node" {
             assert!(!operator.children(above).await.contains(&node), "{kind}: it is gone by now");
         }
         assert_eq!(other.state(), HoldState::Lost(LossReason::SessionClosed), "{kind}: told by now");

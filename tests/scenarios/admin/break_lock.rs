@@ -1,7 +1,7 @@
 //! The operator takes a lock away from all its holders.
 
 use super::evict::Scene;
-use crate::support::kinds::{ELECTION, EXCLUSIVE, MUTEX, PERMIT, READER};
+use crate::support::kinds::{ELECTION, MUTEX, PERMIT, READER, SINGLE_NODE};
 use crate::support::queue::{acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, soon};
@@ -12,7 +12,7 @@ use zklock::{HoldState, LossReason};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_holders_are_told_and_those_who_wait_go_on() {
     let operator = operator();
-    for (kind, count) in [(MUTEX, 1), (READER, 5), (PERMIT, 3), (ELECTION, 1), (EXCLUSIVE, 1)] {
+    for (kind, count) in [(MUTEX, 1), (READER, 5), (PERMIT, 3), (ELECTION, 1), (SINGLE_NODE, 1)] {
         let path = format!("/break/{}", kind.name);
         assert_eq!(soon((kind.lock)(&client().await, &path).break_lock()).await.unwrap(), []);
         let Scene { holders, lock, rival, .. } = &mut Scene::new(&kind, count, &path).await;

@@ -1,6 +1,6 @@
 //! The operator takes a contender out of a queue.
 
-use crate::support::kinds::{ELECTION, EXCLUSIVE, LockKind, MUTEX, PERMIT, READER, WRITER};
+use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SINGLE_NODE, WRITER};
 use crate::support::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
@@ -30,7 +30,7 @@ impl Scene {
         let rival = acquire(&(kind.rival)(&clients[0], path));
         match kind.places {
             // A waiter for it has no node.
-            _ if kind.name == EXCLUSIVE.name => {}
+            _ if kind.name == SINGLE_NODE.name => {}
             [queue] => drop(operator().wait_for_children(&format!("{path}{queue}"), count + 1, SOON)),
             places => drop(operator().wait_for_children(&format!("{path}{}", places[0]), 1, SOON)),
         }
@@ -40,7 +40,7 @@ impl Scene {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_and_the_next_is_granted() {
-    for kind in [MUTEX, READER, WRITER, PERMIT, ELECTION, EXCLUSIVE] {
+    for kind in [MUTEX, READER, WRITER, PERMIT, ELECTION, SINGLE_NODE] {
         let path = format!("/evict/holder-{}", kind.name);
         let Scene { holders, lock, rival, _clients } = Scene::new(&kind, 1, &path).await;
         let (hold, holder) = &holders[0];
@@ -52,7 +52,7 @@ async fn a_holder_is_told_within_a_heartbeat_and_the_next_is_granted() {
         assert_eq!(told(hold, holder, evicted, &noise).await, LossReason::NodeDeleted, "{path}");
         let next = granted(rival).await;
         assert!(next.token() > hold.token(), "{path}");
-        if kind.name != EXCLUSIVE.name {
+        if kind.name != SINGLE_NODE.name {
             assert!(!soon(lock.evict(hold.node())).await.unwrap(), "{path}: it is gone");
         }
         assert!(soon(hold.release()).await.is_err());

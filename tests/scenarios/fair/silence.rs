@@ -1,6 +1,6 @@
 //! Promise 3: a waiter has its turn even if the server does not report that the contender ahead is gone.
 
-use crate::support::kinds::{EXCLUSIVE, MUTEX, PERMIT, READER, WRITER};
+use crate::support::kinds::{MUTEX, PERMIT, READER, SINGLE_NODE, WRITER};
 use crate::support::queue::{acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Trigger, until};
@@ -11,7 +11,7 @@ use zklock::further::Foreign;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_has_its_turn_though_the_notification_is_lost() {
     let mut waiters = Vec::new();
-    for kind in [MUTEX, READER, WRITER, PERMIT, EXCLUSIVE] {
+    for kind in [MUTEX, READER, WRITER, PERMIT, SINGLE_NODE] {
         let path = format!("/silence/{}", kind.name);
         let rival = client().await;
         let hold = soon((kind.rival)(&rival, &path).acquire()).await.unwrap();

@@ -1,6 +1,6 @@
 //! A holder learns that others wait.
 
-use crate::support::kinds::{ELECTION, EXCLUSIVE, LockKind, MUTEX, PERMIT, READER, SET, WRITER};
+use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
 use crate::support::queue::{acquire, granted, held};
 use crate::support::strangers::{SPOKEN, in_naming, put};
 use crate::support::{SOON, client, operator, proxied_client, soon};
@@ -18,7 +18,7 @@ async fn is_told(hold: &Hold) -> bool {
 }
 
 /// A single-node lock, the last, has no queue, so its holder cannot see who waits.
-const KINDS: [LockKind; 7] = [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, EXCLUSIVE];
+const KINDS: [LockKind; 7] = [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, SINGLE_NODE];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_every_kind() {

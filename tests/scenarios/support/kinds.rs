@@ -60,8 +60,8 @@ pub(crate) const WRITER: LockKind = LockKind {
 };
 
 /// It has no queue, but its node has a companion.
-pub(crate) const EXCLUSIVE: LockKind = LockKind {
-    name: "exclusive",
+pub(crate) const SINGLE_NODE: LockKind = LockKind {
+    name: "single-node",
     lock: |client, path| client.single_node(path).unwrap(),
     rival: |client, path| client.single_node(path).unwrap(),
     enters: (Kind::Multi, ""),
