@@ -1,6 +1,5 @@
 //! Behaviour that is easier to see in a single attempt than in the model check: leases, pauses, long lives.
 
-mod answers;
 mod examined;
 mod steps;
 
@@ -323,13 +322,6 @@ fn without_its_permits() -> (Contender, String) {
     (contender, place)
 }
 
-#[test]
-fn one_whose_permits_are_gone_leaves_its_place_before_it_comes_again() {
-    let (mut contender, place) = without_its_permits();
-    let flight = contender.poll_flight().unwrap();
-    assert!(flight.contains(&Operation::Delete { path: place }), "{flight:?}");
-}
-
 /// An attempt that has been told that it holds, with the path of its node.
 fn holder() -> (Contender, String) {
     let mut scene = Scene::new(10_000);
@@ -339,33 +331,6 @@ fn holder() -> (Contender, String) {
     });
     let Some(Verdict::Granted { nodes, .. }) = granted else { panic!("{granted:?}") };
     (scene.contender, nodes[0].clone())
-}
-
-#[test]
-fn an_attempt_that_has_its_answer_ends_with_its_session_and_others_begin_anew() {
-    let (mut contender, _) = holder();
-    contender.handle_session_over();
-    assert!(contender.is_gone());
-    let mut contender = Scene::new(10_000).contender;
-    contender.handle_session_over();
-    assert!(contender.is_idle() && !contender.is_gone());
-    contender.handle_end();
-    contender.handle_session_over();
-    assert!(contender.is_gone());
-}
-
-#[test]
-fn to_be_told_again_that_it_is_over_makes_no_haste() {
-    let (mut contender, path) = holder();
-    contender.handle_end();
-    for _ in 0..2 {
-        assert_eq!(contender.poll_flight(), Some(vec![Operation::Delete { path: path.clone() }]));
-        contender.handle_replies(vec![Outcome::Unknown], at(0), NOW);
-    }
-    let pause = contender.poll_timeout();
-    assert!(pause.is_some());
-    contender.handle_end();
-    assert_eq!((contender.poll_timeout(), contender.poll_flight()), (pause, None));
 }
 
 #[test]
@@ -407,22 +372,6 @@ fn behind_another(patience: Patience, has_tried: bool) -> (Contender, String) {
     assert!(contender.poll_flight().is_some());
     contender.handle_replies(vec![Outcome::Created(vec![created]), Outcome::Children(children)], at(0), NOW);
     (contender, format!("/a/{own}"))
-}
-
-#[test]
-fn one_that_is_next_holds_as_soon_as_the_one_before_it_is_gone_and_looks_at_any_other_change() {
-    for (event, is_next) in [(WatchEvent::Deleted, true), (WatchEvent::Changed, false)] {
-        let (mut contender, _) = behind_another(Patience::Waits, false);
-        assert!(!contender.is_waiting() && !contender.is_gone());
-        let watch = Operation::Watch { path: "/a/_c_other-lock-0000000000".to_owned() };
-        assert_eq!(contender.poll_flight(), Some(vec![watch]));
-        contender.handle_replies(vec![Outcome::Done], at(0), NOW);
-        assert!(contender.is_waiting());
-        contender.handle_watch(event, NOW);
-        assert_eq!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })), is_next);
-        let looks = Some(vec![Operation::List { directory: "/a".into() }]);
-        assert_eq!(contender.poll_flight(), looks.filter(|_| !is_next));
-    }
 }
 
 #[test]
@@ -468,18 +417,4 @@ fn a_holder_that_asks_for_it_is_told_when_others_come() {
     assert_eq!((contender.poll_verdict(), contender.poll_flight()), (None, None));
     contender.handle_watch(WatchEvent::Deleted, NOW);
     assert_eq!((contender.poll_verdict(), contender.poll_flight()), (Some(Verdict::Deleted), None));
-}
-
-#[test]
-fn one_whose_request_is_on_its_way_decides_by_the_answer_what_is_left_to_do() {
-    let (mut contender, own) = behind_another(Patience::Waits, false);
-    assert!(contender.poll_flight().is_some());
-    contender.handle_end();
-    assert_eq!(contender.poll_flight(), None);
-    contender.handle_replies(vec![Outcome::Done], at(0), NOW);
-    assert_eq!(contender.poll_flight(), Some(vec![Operation::Delete { path: own }]));
-    contender.handle_replies(vec![Outcome::Done], at(0), NOW);
-    assert!(contender.is_gone());
-    contender.handle_end();
-    assert!(contender.is_gone());
 }

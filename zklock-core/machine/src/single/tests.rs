@@ -172,56 +172,6 @@ fn a_node_whose_companion_an_operator_has_deleted_is_deleted_alone() {
 }
 
 #[test]
-fn a_node_of_its_session_without_its_companion_is_not_taken_for_its_own() {
-    for patience in [Patience::Waits, Patience::TriesOnce] {
-        let mut single = unanswered(patience);
-        answer(&mut single, vec![Outcome::Done, Outcome::NoNode, found(2, OURS)]);
-        // The nodes with the first mark may yet be shown, so a second mark is used.
-        assert_eq!(answer(&mut single, vec![Outcome::NodeExists, Outcome::NoNode]), create(SECOND));
-        let busy = patience == Patience::TriesOnce;
-        assert_eq!(single.poll_verdict(), busy.then_some(Verdict::Failed(Refusal::Busy)));
-    }
-    let mut single = unanswered(Patience::Waits);
-    single.handle_end();
-    answer(&mut single, vec![Outcome::Done, Outcome::NoNode, found(2, OURS)]);
-    assert!(single.is_gone());
-}
-
-#[test]
-fn what_was_created_without_an_answer_is_granted_when_the_quorum_has_both() {
-    let check = || {
-        let paths = vec![PATH(), at_companion()];
-        vec![Operation::Check { paths }, Operation::Inspect { path: PATH() }]
-    };
-    let found_again = || {
-        let mut single = unanswered(Patience::Waits);
-        answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]);
-        single
-    };
-    let mut single = found_again();
-    assert_eq!(answer(&mut single, vec![Outcome::Done, found(3, OURS)]), check());
-    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 3, .. })));
-    let mut single = unanswered(Patience::Waits);
-    answer(&mut single, vec![Outcome::Done, found(3, OURS), found(2, ANOTHERS)]);
-    answer(&mut single, vec![Outcome::Done, found(2, ANOTHERS)]);
-    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 3, .. })));
-    for outcomes in [[Outcome::NoNode, found(3, OURS)], [Outcome::Done, found(4, ANOTHERS)]] {
-        let mut single = found_again();
-        answer(&mut single, outcomes.to_vec());
-        // Not at once: a server that shows what is gone must not be asked in a loop.
-        let pause = single.poll_timeout().unwrap();
-        assert_eq!((next(&single), single.poll_verdict()), (None, None));
-        single.handle_timeout(pause);
-        assert_eq!(next(&single), Some(look()));
-    }
-    // An operator has deleted the node.
-    let mut single = unanswered(Patience::Waits);
-    answer(&mut single, vec![Outcome::Done, found(3, OURS), Outcome::NoNode]);
-    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_companion());
-    assert_eq!(next(&single), Some(create(SECOND)));
-}
-
-#[test]
 fn a_release_deletes_nodes_that_may_not_be_read_any_more_if_they_are_of_its_session() {
     let owns = || [at_companion(), PATH()].map(|path| Operation::Owns { path });
     let hidden = || {
@@ -245,41 +195,6 @@ fn a_release_deletes_nodes_that_may_not_be_read_any_more_if_they_are_of_its_sess
     let mut single = hidden();
     answer(&mut single, vec![Outcome::Done, Outcome::Unknown]);
     assert_eq!(next(&single), Some(look()));
-}
-
-#[test]
-fn a_node_whose_token_may_not_be_read_is_no_grant_but_made_anew() {
-    let mut single = unanswered(Patience::Waits);
-    answer(&mut single, vec![Outcome::Done, denied(), denied()]);
-    answer(&mut single, vec![Outcome::Done; 2]);
-    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_both());
-    assert_eq!(single.poll_verdict(), None);
-    // With another mark, because a server may still show the nodes with the first.
-    assert_eq!(answer(&mut single, vec![pair(origin(5, OURS)), Outcome::Unknown]), create(SECOND));
-    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 5, .. })));
-}
-
-#[test]
-fn a_deletion_that_is_refused_is_told_to_a_caller_who_waits() {
-    let mut single = unanswered(Patience::Waits);
-    answer(&mut single, vec![Outcome::Done, denied(), denied()]);
-    answer(&mut single, vec![Outcome::Done; 2]);
-    answer(&mut single, vec![denied()]);
-    assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
-    // It goes on cleaning up.
-    assert!(!single.is_gone());
-}
-
-#[test]
-fn where_the_creation_does_not_tell_the_token_the_look_beside_it_does() {
-    let mut single = in_session(Patience::Waits);
-    answer(&mut single, vec![pair(None), found(3, OURS)]);
-    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 3, .. })));
-    for inspected in [Outcome::Unknown, Outcome::NoNode] {
-        let mut single = in_session(Patience::Waits);
-        answer(&mut single, vec![pair(None), inspected]);
-        assert_eq!((next(&single), single.poll_verdict()), (Some(look()), None));
-    }
 }
 
 /// Servers of version 3.4 cannot create two nodes in one transaction.
@@ -350,18 +265,6 @@ fn an_answer_that_does_not_name_both_nodes_says_nothing() {
         answer(&mut single, vec![Outcome::Created(nodes), found(3, OURS)]);
         assert_eq!((single.poll_verdict(), next(&single)), (None, Some(look())));
     }
-}
-
-#[test]
-fn to_be_told_again_that_it_is_over_makes_no_haste() {
-    let mut single = released();
-    for _ in 0..2 {
-        answer(&mut single, vec![Outcome::Unknown; 3]);
-    }
-    let pause = single.poll_timeout();
-    assert!(pause.is_some());
-    single.handle_end();
-    assert_eq!((single.poll_timeout(), single.poll_flight()), (pause, None));
 }
 
 #[test]

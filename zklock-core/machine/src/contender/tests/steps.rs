@@ -186,6 +186,36 @@ fn permits_are_granted_as_long_as_there_are_so_many_and_busy_or_waited_for_other
 }
 
 #[test]
+fn one_that_is_refused_a_step_is_told_so_and_one_that_finds_no_directory_comes_again() {
+    let refused = || (Outcome::Refused(Refusal::Denied), Some(Verdict::Failed(Refusal::Denied)));
+    let place = || Outcome::Created(vec![node(own(0), 1, SESSION)]);
+    let mut contender = begun(mutex(), Patience::Waits);
+    answer(&mut contender, vec![refused().0; 2]);
+    assert_eq!((contender.poll_verdict(), contender.is_gone()), (refused().1, true), "to create its node");
+    let late = Now { moment: at(4_000), lease_until: at(9_000) };
+    let mut contender = begun(mutex(), Patience::Waits);
+    assert!(contender.poll_flight().is_some());
+    contender.handle_replies(vec![place(), children(&[&own(0)])], at(0), late);
+    answer(&mut contender, vec![refused().0]);
+    assert_eq!(contender.poll_verdict(), refused().1, "to check it");
+    for (outcome, told) in [refused(), (Outcome::NoNode, None)] {
+        let mut contender = begun(mutex(), Patience::Waits);
+        answer(&mut contender, vec![place(), outcome.clone()]);
+        assert_eq!(contender.poll_verdict(), told, "to look around");
+        assert_eq!(matches!(next(&contender)[0], Operation::Create(_)), told.is_none());
+        let (mut contender, ..) = taking(Patience::Waits);
+        answer(&mut contender, [vec![outcome], vec![Outcome::NoNode; 4]].concat());
+        assert_eq!(contender.poll_verdict(), told, "to take permits");
+        let parents = [Operation::CreateParents { directory: "/a/leases".into() }];
+        assert_eq!(next(&contender) == parents, told.is_none());
+    }
+    let (mut contender, created, _) = taking(Patience::Waits);
+    answer(&mut contender, vec![created, children(&[]), Outcome::NoNode, Outcome::Limit(None), place()]);
+    let leaves = |operation: &Operation| matches!(operation, Operation::Delete { .. });
+    assert!(next(&contender).iter().all(leaves), "permits without their directory are counted by nobody");
+}
+
+#[test]
 fn an_answer_that_names_too_few_nodes_says_nothing() {
     let mut contender = begun(mutex(), Patience::Waits);
     answer(&mut contender, vec![Outcome::Created(Vec::new()), children(&[])]);
@@ -205,16 +235,6 @@ fn found_again(claims: Vec<Claim>, listed: Vec<Outcome>) -> Contender {
     answer(&mut contender, unknown);
     answer(&mut contender, [vec![Outcome::Done], listed].concat());
     contender
-}
-
-#[test]
-fn a_node_that_was_found_again_is_proven_before_it_is_granted() {
-    let mut contender = found_again(mutex(), vec![children(&[&own(4)])]);
-    answer(&mut contender, vec![Outcome::Found(node(own(4), 9, SESSION)), children(&[&own(4)])]);
-    assert_eq!(contender.poll_verdict(), None);
-    assert_eq!(next(&contender), [Operation::Check { paths: vec![format!("/a/{}", own(4))] }]);
-    answer(&mut contender, vec![Outcome::Done]);
-    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { czxid: 9, .. })));
 }
 
 #[test]
@@ -275,14 +295,6 @@ fn a_check_that_fails_says_which_node_is_missing_only_where_there_is_one() {
 }
 
 #[test]
-fn one_within_a_writer_fails_without_it() {
-    let within = Some("_c_w-__WRIT__0000000007".to_owned());
-    let mut contender = begun(vec![Claim { within, ..Claim::new("/a", Scheme::Read) }], Patience::Waits);
-    answer(&mut contender, vec![Outcome::NoNode, children(&[])]);
-    assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::WriterGone)));
-}
-
-#[test]
 fn a_holder_that_cannot_see_who_waits_takes_it_that_others_do_and_asks_again_if_there_was_no_answer() {
     let (mut contender, _) = holder();
     contender.handle_notice();
@@ -291,36 +303,6 @@ fn a_holder_that_cannot_see_who_waits_takes_it_that_others_do_and_asks_again_if_
     assert_eq!((contender.poll_verdict(), next(&contender)), (None, asks));
     answer(&mut refused, vec![Outcome::Done, Outcome::Refused(Refusal::Denied)]);
     assert_eq!(refused.poll_verdict(), Some(Verdict::Wanted));
-}
-
-#[test]
-fn the_end_of_a_semaphores_queue_is_not_that_of_a_permit() {
-    let (mut contender, created, names) = taking(Patience::Waits);
-    let place = Outcome::Found(node(own(0), 1, SESSION));
-    answer(
-        &mut contender,
-        vec![created, children(&[]), Outcome::Children(names), Outcome::Limit(None), place],
-    );
-    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
-    contender.handle_notice();
-    // It leaves the queue.
-    while next(&contender).iter().any(|it| matches!(it, Operation::Delete { .. })) {
-        answer(&mut contender, vec![Outcome::Done]);
-    }
-    let looks = next(&contender);
-    let own = looks.iter().filter(|look| matches!(look, Operation::WatchOwn { .. })).count();
-    assert!(own > 0 && own == looks.len() - 1, "{looks:?}");
-    let all_there = || [vec![Outcome::Done; own], vec![children(&[])]].concat();
-    answer(&mut contender, all_there());
-    let _ = contender.poll_verdict();
-    contender.handle_watch(WatchEvent::Deleted, NOW);
-    assert_eq!((contender.poll_verdict(), next(&contender)), (None, looks));
-    answer(&mut contender, all_there());
-    contender.handle_watch(WatchEvent::Changed, NOW);
-    let mut one_is_gone = all_there();
-    one_is_gone[0] = Outcome::NoNode;
-    answer(&mut contender, one_is_gone);
-    assert_eq!(contender.poll_verdict(), Some(Verdict::Deleted));
 }
 
 /// An attempt whose number is used up and that has left the directory.
@@ -395,14 +377,6 @@ fn a_node_whose_origin_the_server_does_not_tell_is_looked_at() {
     let untold = Node { name: own(0), origin: None };
     answer(&mut contender, vec![Outcome::Created(vec![untold]), children(&[&own(0)])]);
     assert_eq!(next(&contender)[0], Operation::Inspect { path: format!("/a/{}", own(0)) });
-}
-
-#[test]
-fn nothing_is_looked_for_that_cannot_be_there() {
-    let mut contender = begun(mutex(), Patience::Waits);
-    answer(&mut contender, vec![Outcome::NoNode, Outcome::NoNode]);
-    answer(&mut contender, vec![Outcome::Refused(Refusal::Denied)]);
-    assert!(contender.is_gone());
 }
 
 #[test]
