@@ -286,29 +286,6 @@ fn one_who_gives_up_leaves_its_place_to_the_next_who_waits() {
 }
 
 #[test]
-fn an_answer_that_nobody_takes_is_released() {
-    let mut scene = Scene::new(Scheme::Mutex, NEVER);
-    let one = scene.join(waits(1));
-    let place = scene.place(one);
-    scene.enters(place);
-    scene.gone(one);
-    assert_eq!(scene.given_up, [], "it came too late");
-    let turn = scene.turn(one);
-    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
-    assert_eq!(scene.given_up, [place]);
-}
-
-#[test]
-fn readers_have_a_node_each_and_begin_at_once() {
-    let mut scene = Scene::new(Scheme::Read, NEVER);
-    let callers: Vec<_> = (0..3).map(|owner| scene.join(waits(owner))).collect();
-    assert_eq!(scene.begun.len(), 3);
-    let place = scene.place(callers[1]);
-    scene.gone(callers[1]);
-    assert_eq!(scene.given_up, [place], "it has no heir");
-}
-
-#[test]
 fn permits_are_asked_for_one_after_the_other_and_tries_do_not_wait_for_that() {
     let permits =
         Permits { directory: "/s/leases".into(), count: 1, limit: 2, limit_at: None, data: [].into() };
@@ -396,19 +373,6 @@ fn a_lost_turn_stays_until_its_last_hold_is_released() {
     assert_eq!([(); 2].map(|()| scene.release(turn)), [ReleaseOutcome::Lost; 2]);
     assert!(scene.callers.is_unused());
     assert!(scene.others.contains(&Action::Over { turn }));
-}
-
-#[test]
-fn a_lock_that_was_lost_just_now_is_free_for_a_try() {
-    let mut scene = Scene::new(Scheme::Mutex, NEVER);
-    let _ = scene.acquires(waits(1));
-    let busy = scene.join(tries(2));
-    assert_eq!(scene.answer(busy), Some(Answer::Busy));
-    // The session knows it, and the task of the attempt does not yet.
-    scene.trust = Trust::Over;
-    let try_it = scene.join(tries(3));
-    assert_eq!(scene.answer(try_it), None);
-    assert!(scene.has_begun(try_it));
 }
 
 #[test]

@@ -39,19 +39,6 @@ fn nothing_is_due_without_a_hold() {
 }
 
 #[test]
-fn a_beat_is_due_a_twelfth_of_the_timeout_after_the_latest_proof() {
-    let mut keeper = keeper();
-    keeper.handle_grant(node("/a"), at(0));
-    assert_eq!(keeper.poll_timeout(at(0), true), Some(at(2_000)));
-    assert!(keeper.poll_beat(at(1_999), true).is_none());
-    let first = beat(&mut keeper, at(2_000));
-    assert!(keeper.poll_beat(at(3_999), true).is_none(), "one is on its way");
-    keeper.handle_proof(&first, &all_there(), at(2_100));
-    // Counted from when it was sent, not from its answer.
-    assert_eq!(keeper.poll_timeout(at(2_100), true), Some(at(4_000)));
-}
-
-#[test]
 fn beats_come_twice_as_often_while_less_than_a_quarter_of_the_timeout_is_left() {
     // Of a lease that ends at 11.52 s, a quarter of the timeout is left at 5.52 s.
     for (proven, due) in [(3_520, 5_520), (4_000, 5_520), (4_500, 5_520), (4_600, 5_600), (9_000, 10_000)] {
@@ -87,42 +74,6 @@ fn a_holder_learns_later_if_that_is_asked_for_and_never_later_than_a_third_of_th
 }
 
 #[test]
-fn a_beat_that_came_to_nothing_is_repeated_after_a_pause() {
-    let mut keeper = keeper();
-    keeper.handle_grant(node("/a"), at(0));
-    let first = beat(&mut keeper, at(2_000));
-    keeper.handle_proof(&first, &Check::Unknown, at(2_500));
-    assert!(keeper.poll_beat(at(3_099), true).is_none());
-    assert_eq!(keeper.poll_timeout(at(2_500), true), Some(at(3_100)));
-    beat(&mut keeper, at(3_100));
-}
-
-#[test]
-fn nothing_is_sent_without_a_connection() {
-    let mut keeper = keeper();
-    let hold = keeper.handle_grant(node("/a"), at(0));
-    assert!(keeper.poll_beat(at(5_000), false).is_none());
-    // The next event is the end of the lease.
-    assert_eq!(keeper.poll_timeout(at(5_000), false), Some(keeper.lease().until()));
-    assert!(!keeper.valid_for(hold, at(5_000)).is_zero());
-}
-
-#[test]
-fn a_hold_without_a_lease_is_lost_after_a_heartbeat() {
-    let mut keeper = keeper();
-    let hold = keeper.handle_grant(node("/a"), at(0));
-    let until = keeper.lease().until();
-    assert_eq!(keeper.poll_lost(until), None);
-    assert!(keeper.valid_for(hold, until).is_zero());
-    let end = until + T / 10;
-    assert_eq!(keeper.poll_timeout(until, false), Some(end));
-    assert_eq!(keeper.poll_lost(end.before(Duration::from_millis(1))), None);
-    assert_eq!(keeper.poll_lost(end), Some((hold, LossReason::LeaseLapsed)));
-    assert_eq!(keeper.poll_lost(end), None);
-    assert_eq!(keeper.poll_timeout(end, true), None);
-}
-
-#[test]
 fn two_checks_of_its_own_restore_a_hold_that_overslept() {
     let mut keeper = keeper();
     let hold = keeper.handle_grant(node("/a"), at(0));
@@ -141,50 +92,6 @@ fn two_checks_of_its_own_restore_a_hold_that_overslept() {
 }
 
 #[test]
-fn a_hold_that_lapses_later_has_a_heartbeat_of_its_own() {
-    let mut keeper = keeper();
-    let first = keeper.handle_grant(node("/a"), at(0));
-    // Its process is asleep. On waking, it acquires another.
-    assert_eq!(keeper.poll_lost(at(60_000)), None);
-    keeper.handle_write(at(60_000), at(60_001));
-    keeper.handle_write(at(60_002), at(60_003));
-    let second = keeper.handle_grant(node("/b"), at(60_002));
-    let until = keeper.lease().until();
-    assert_eq!(keeper.poll_lost(at(62_400)), Some((first, LossReason::LeaseLapsed)));
-    assert_eq!(keeper.poll_lost(until), None);
-    assert_eq!(keeper.poll_lost((until + T / 10).before(Duration::from_millis(1))), None);
-    assert_eq!(keeper.poll_lost(until + T / 10), Some((second, LossReason::LeaseLapsed)));
-}
-
-#[test]
-fn other_writes_do_not_restore_it() {
-    let mut keeper = keeper();
-    let hold = keeper.handle_grant(node("/a"), at(0));
-    keeper.handle_write(at(60_000), at(60_010));
-    keeper.handle_write(at(60_020), at(60_030));
-    keeper.handle_write(at(60_040), at(60_050));
-    assert!(keeper.lease().until() > at(60_050));
-    assert!(keeper.valid_for(hold, at(60_050)).is_zero());
-}
-
-#[test]
-fn the_hold_whose_node_is_missing_is_lost_and_the_others_are_proven() {
-    let mut keeper = keeper();
-    let first = keeper.handle_grant(node("/a"), at(0));
-    let two = ["/b", "/c"].iter().flat_map(|path| node(path)).collect();
-    let second = keeper.handle_grant(two, at(0));
-    let third = keeper.handle_grant(node("/d"), at(0));
-    let proof = beat(&mut keeper, at(2_000));
-    assert_eq!(proof.nodes.len(), 4);
-    keeper.handle_proof(&proof, &Check::Answered { missing: vec![2] }, at(2_100));
-    assert_eq!(keeper.poll_lost(at(2_100)), Some((second, LossReason::NodeDeleted)));
-    assert_eq!(keeper.poll_lost(at(2_100)), None);
-    assert!(keeper.is_late(second, at(2_100)));
-    assert!(!keeper.is_late(first, at(6_800)) && !keeper.is_late(third, at(6_800)));
-    assert!(keeper.is_late(first, at(6_801)));
-}
-
-#[test]
 fn a_check_that_found_nothing_but_missing_nodes_proves_nothing() {
     let mut keeper = keeper();
     keeper.handle_grant(node("/a"), at(0));
@@ -192,20 +99,6 @@ fn a_check_that_found_nothing_but_missing_nodes_proves_nothing() {
     let proof = beat(&mut keeper, at(2_000));
     keeper.handle_proof(&proof, &Check::Answered { missing: vec![0] }, at(2_100));
     assert_eq!(keeper.lease().until(), until);
-}
-
-#[test]
-fn the_end_of_the_session_loses_every_hold_and_those_that_come_too_late() {
-    let mut keeper = keeper();
-    let first = keeper.handle_grant(node("/a"), at(0));
-    let proof = beat(&mut keeper, at(2_000));
-    keeper.handle_proof(&proof, &Check::SessionOver, at(2_100));
-    keeper.handle_over(LossReason::ClientClosed);
-    let second = keeper.handle_grant(node("/b"), at(2_100));
-    for hold in [first, second] {
-        assert!(keeper.valid_for(hold, at(2_100)).is_zero());
-        assert_eq!(keeper.poll_lost(at(2_100)), Some((hold, LossReason::SessionExpired)));
-    }
 }
 
 #[test]
@@ -225,13 +118,6 @@ fn the_holds_that_were_proven_longest_ago_come_first_in_a_request() {
     assert!(keeper.poll_beat(at(2_010), true).is_none());
 }
 
-#[test]
-fn one_hold_too_large_for_a_request_is_checked_all_the_same() {
-    let mut keeper = keeper();
-    keeper.handle_grant(node(&"x".repeat(BYTES_AT_MOST)), at(0));
-    assert_eq!(beat(&mut keeper, at(2_000)).nodes.len(), 1);
-}
-
 /// A keeper that names one hold in a check, with three holds that were granted at 0.
 fn crowded() -> (Keeper, [HoldId; 3]) {
     let mut keeper = keeper().naming_at_most(1);
@@ -242,22 +128,6 @@ fn crowded() -> (Keeper, [HoldId; 3]) {
 /// The holds that should be watched `now`.
 fn to_watch(keeper: &mut Keeper, now: Moment) -> Vec<HoldId> {
     keeper.poll_watch(now, true).iter().map(|to_watch| to_watch.hold).collect()
-}
-
-#[test]
-fn of_many_holds_all_but_a_few_are_watched_when_their_first_check_is_due() {
-    let (mut keeper, holds) = crowded();
-    assert_eq!(to_watch(&mut keeper, at(1_999)), []);
-    assert_eq!(to_watch(&mut keeper, at(2_000)), holds[..2]);
-    assert_eq!(to_watch(&mut keeper, at(2_000)), [], "they are asked about");
-    keeper.handle_seen(&holds.map(|hold| (hold, Seen::There))[..2], at(2_010));
-    for now in [2_020, 4_020, 6_020] {
-        let proof = beat(&mut keeper, at(now));
-        assert_eq!(proof.nodes, node("/c"));
-        keeper.handle_proof(&proof, &all_there(), at(now + 10));
-    }
-    assert!(holds.iter().all(|hold| !keeper.is_late(*hold, at(6_020 + 4_800))));
-    assert!(holds.iter().all(|hold| keeper.is_late(*hold, at(6_020 + 4_801))));
 }
 
 #[test]
@@ -274,31 +144,6 @@ fn a_watch_is_proven_soon_by_a_check_that_was_sent_after_it_was_left() {
     keeper.handle_proof(&after, &all_there(), at(3_010));
     assert!(!keeper.is_late(holds[0], at(7_800)));
     assert_eq!(keeper.poll_timeout(at(3_010), true), Some(at(5_000)));
-}
-
-#[test]
-fn watches_that_were_asked_for_in_vain_are_asked_for_again_after_a_pause() {
-    let (mut keeper, holds) = crowded();
-    to_watch(&mut keeper, at(2_000));
-    beat(&mut keeper, at(2_000));
-    keeper.handle_seen(&[(holds[0], Seen::Unknown), (holds[1], Seen::Gone)], at(2_100));
-    assert_eq!(keeper.poll_lost(at(2_100)), Some((holds[1], LossReason::NodeDeleted)));
-    assert_eq!(to_watch(&mut keeper, at(2_699)), []);
-    assert_eq!(to_watch(&mut keeper, at(2_700)), holds[..1]);
-}
-
-#[test]
-fn a_hold_whose_watch_is_there_no_more_is_watched_anew() {
-    let (mut keeper, holds) = crowded();
-    to_watch(&mut keeper, at(2_000));
-    keeper.handle_seen(&holds.map(|hold| (hold, Seen::There))[..2], at(2_010));
-    let proof = beat(&mut keeper, at(2_020));
-    keeper.handle_proof(&proof, &all_there(), at(2_030));
-    keeper.handle_event(holds[0], false);
-    assert_eq!(to_watch(&mut keeper, at(4_019)), [], "it was proven not long ago");
-    assert_eq!(to_watch(&mut keeper, at(4_020)), holds[..1]);
-    keeper.handle_event(holds[1], true);
-    assert_eq!(keeper.poll_lost(at(4_020)), Some((holds[1], LossReason::NodeDeleted)));
 }
 
 #[test]
@@ -338,15 +183,6 @@ fn without_a_heartbeat_a_hold_is_watched_and_never_checked_and_lapses_without_be
 }
 
 #[test]
-fn where_all_are_watched_one_is_named_all_the_same() {
-    let (mut keeper, holds) = crowded();
-    to_watch(&mut keeper, at(2_000));
-    keeper.handle_seen(&holds.map(|hold| (hold, Seen::There))[..2], at(2_010));
-    keeper.handle_release(holds[2]);
-    assert_eq!(beat(&mut keeper, at(2_020)).nodes.len(), 1);
-}
-
-#[test]
 fn a_session_with_very_many_holds_takes_no_longer_to_grant_the_next() {
     // Not timed. It would take minutes if each step looked at all of them.
     let mut keeper = keeper();
@@ -355,23 +191,6 @@ fn a_session_with_very_many_holds_takes_no_longer_to_grant_the_next() {
         assert_eq!(keeper.poll_lost(at(0)), None);
         assert!(keeper.poll_timeout(at(0), true).is_some());
     }
-}
-
-#[test]
-fn those_that_are_watched_are_named_in_turn_where_there_is_room() {
-    let mut keeper = keeper().naming_at_most(2);
-    let holds = ["/a", "/b", "/c", "/d"].map(|path| keeper.handle_grant(node(path), at(0)));
-    let watched = to_watch(&mut keeper, at(2_000));
-    assert_eq!(watched, holds[..2]);
-    keeper.handle_seen(&[(holds[0], Seen::There), (holds[1], Seen::There)], at(2_010));
-    keeper.handle_release(holds[2]);
-    let mut named = Vec::new();
-    for now in [2_020, 4_020, 6_020] {
-        let proof = beat(&mut keeper, at(now));
-        keeper.handle_proof(&proof, &all_there(), at(now + 10));
-        named.push(proof.nodes.iter().map(|node| node.path.to_string()).collect::<Vec<_>>());
-    }
-    assert_eq!(named, [["/d", "/a"], ["/d", "/b"], ["/d", "/a"]]);
 }
 
 #[test]
@@ -435,17 +254,6 @@ fn what_was_promised_ends_with_the_lease_of_the_hold() {
 }
 
 #[test]
-fn a_hold_that_comes_between_two_beats_waits_for_its_own() {
-    let mut keeper = keeper();
-    let first = keeper.handle_grant(node("/a"), at(0));
-    let proof = beat(&mut keeper, at(2_000));
-    keeper.handle_proof(&proof, &all_there(), at(2_010));
-    keeper.handle_grant(node("/b"), at(3_500));
-    keeper.handle_release(first);
-    assert_eq!(keeper.poll_timeout(at(3_500), true), Some(at(5_500)));
-}
-
-#[test]
 fn what_cannot_be_proven_yet_makes_no_beat_due() {
     let (mut keeper, holds) = crowded();
     to_watch(&mut keeper, at(2_000));
@@ -465,15 +273,6 @@ fn those_that_wait_for_their_watches_are_not_named_before_a_heartbeat_is_over() 
     to_watch(&mut keeper, at(2_000));
     keeper.handle_seen(&holds.map(|hold| (hold, Seen::Unknown))[..2], at(2_010));
     assert_eq!(beat(&mut keeper, at(2_400)).nodes.len(), 1);
-}
-
-#[test]
-fn what_a_server_grants_of_the_session_is_what_the_lease_counts_with() {
-    let mut keeper = keeper();
-    keeper.handle_grant(node("/a"), at(0));
-    keeper.handle_asked();
-    keeper.handle_granted(at(1_000), T / 2, at(1_010));
-    assert_eq!(keeper.lease().timeout(), T / 2);
 }
 
 #[test]

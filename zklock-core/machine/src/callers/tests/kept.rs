@@ -76,25 +76,6 @@ fn a_node_that_the_session_knows_to_be_lost_is_not_passed_on() {
 }
 
 #[test]
-fn a_node_that_another_wants_goes_at_once_or_when_it_is_released() {
-    let (mut scene, place) = idle();
-    scene.callers.handle_wanted(place);
-    scene.act();
-    assert_eq!(scene.given_up, [place]);
-
-    let (mut scene, place) = idle();
-    let turn = scene.take(1).unwrap();
-    scene.callers.handle_wanted(place);
-    scene.act();
-    assert_eq!(scene.given_up, []);
-    assert!(scene.others.contains(&Action::Wanted { place, is_wanted: true }));
-    let next = scene.join(waits(2));
-    assert!(scene.has_begun(next), "it queues behind the other");
-    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
-    assert_eq!(scene.given_up, [place]);
-}
-
-#[test]
 fn those_who_wait_pass_it_on_in_order_and_are_noticed() {
     let passing = Passing { turns: 2, ..Passing::default() };
     let mut scene = Scene::new(Scheme::Mutex, passing);
@@ -128,24 +109,6 @@ fn while_others_wait_so_many_follow_one_another() {
     }
     assert!(scene.has_begun(callers[3]), "for it no turn is left");
     assert_eq!(scene.release(turn), ReleaseOutcome::Released);
-}
-
-#[test]
-fn readers_have_one_node_until_a_writer_waits() {
-    let mut scene = Scene::new(Scheme::Read, LINGERS);
-    let callers: Vec<_> = (0..3).map(|owner| scene.join(waits(owner))).collect();
-    let place = scene.place(callers[0]);
-    scene.enters(place);
-    let turns: Vec<_> = callers.iter().map(|caller| scene.turn(*caller)).collect();
-    assert_eq!(scene.begun.len(), 1);
-    scene.callers.handle_wanted(place);
-    scene.act();
-    assert_eq!(scene.take(9), None, "behind the writer");
-    assert_eq!(
-        [0, 1, 2].map(|at| scene.release(turns[at])),
-        [ReleaseOutcome::PassedOn, ReleaseOutcome::PassedOn, ReleaseOutcome::Released]
-    );
-    assert_eq!(scene.given_up, [place]);
 }
 
 #[test]
@@ -237,19 +200,6 @@ fn a_node_does_not_linger_for_a_client_that_nobody_has() {
 }
 
 #[test]
-fn an_idle_node_makes_way_and_one_that_is_held_does_not() {
-    let (mut scene, place) = idle();
-    let turn = scene.take(1).unwrap();
-    scene.callers.give_up_idle(place);
-    scene.act();
-    assert_eq!(scene.given_up, []);
-    scene.release(turn);
-    scene.callers.give_up_idle(place);
-    scene.act();
-    assert_eq!(scene.given_up, [place]);
-}
-
-#[test]
 fn the_node_of_a_writer_with_a_reader_inside_is_not_passed_on() {
     let mut scene = Scene::new(Scheme::Write, LINGERS);
     let (place, turn) = scene.acquires(reentrant(1));
@@ -274,31 +224,4 @@ fn a_lost_node_of_several_readers_is_given_up_when_the_last_of_them_lets_go() {
     assert_eq!(scene.given_up, []);
     assert_eq!(scene.release(two), ReleaseOutcome::Lost);
     assert_eq!(scene.given_up, [place]);
-}
-
-#[test]
-fn one_who_waits_for_a_node_that_is_lost_begins_right_behind_it() {
-    let (mut scene, place) = idle();
-    scene.trust = Trust::Over;
-    let next = scene.join(waits(1));
-    assert!(!scene.has_begun(next), "the loss is not heard of yet");
-    scene.callers.handle_lost(place);
-    scene.leaves(place);
-    assert!(scene.has_begun(next));
-}
-
-#[test]
-fn a_check_of_a_lost_node_does_not_stand_in_for_that_of_the_next() {
-    let (mut scene, lost) = idle();
-    scene.trust = Trust::Unproven;
-    let one = scene.join(waits(1));
-    scene.callers.handle_lost(lost);
-    // Another caller makes the next attempt begin, though the promise of the lost one is being kept.
-    let two = scene.join(waits(2));
-    let place = scene.place(one);
-    scene.enters(place);
-    let turn = scene.turn(one);
-    assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
-    assert_eq!(scene.answer(two), None);
-    assert!(scene.others.contains(&Action::Prove { place }));
 }

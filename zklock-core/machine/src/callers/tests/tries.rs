@@ -1,7 +1,7 @@
 //! Tries, and what they remember.
 
 use super::super::{Action, Answer, CallerId, Open, Remembered, Trust};
-use super::{LINGERS, NEVER, Scene, at, tries, waits};
+use super::{NEVER, Scene, at, tries, waits};
 use crate::lease::Lease;
 use crate::name::Scheme;
 use std::time::Duration;
@@ -112,14 +112,4 @@ fn a_try_at_the_front_lets_nobody_get_ahead_of_it() {
     assert_eq!(scene.answer(try_it), None, "nobody holds it or waits");
     scene.leaves(place);
     assert!(!scene.has_begun(three));
-}
-
-#[test]
-fn a_try_takes_a_node_that_lingers() {
-    let mut scene = Scene::new(Scheme::Mutex, LINGERS);
-    let (_, turn) = scene.acquires(waits(1));
-    scene.release(turn);
-    let caller = scene.join(tries(2));
-    assert!(matches!(scene.answer(caller), Some(Answer::Held(_))));
-    assert_eq!(scene.begun.len(), 1);
 }
