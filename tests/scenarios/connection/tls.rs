@@ -12,8 +12,8 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use zklock::{Client, ClientOptions, ErrorKind, HoldState};
 use zklock::further::Tls;
+use zklock::{Client, ClientOptions, ErrorKind, HoldState};
 
 /// Longer than the first handshake of a server takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(3);

@@ -6,8 +6,8 @@ use ground::not_later;
 use std::thread;
 use std::time::Instant;
 use tokio::runtime::Builder;
-use zklock::{ErrorKind, HoldState, LockSpec};
 use zklock::further::{Interrupt, Owner};
+use zklock::{ErrorKind, HoldState, LockSpec};
 
 #[test]
 fn a_client_runs_where_it_was_made_and_serves_threads_and_tasks_everywhere() {
