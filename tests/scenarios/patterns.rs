@@ -319,8 +319,8 @@ async fn a_kind_or_a_path_that_a_pattern_does_not_suit_is_refused_with_the_reaso
 async fn a_lock_without_a_pattern_names_the_way_into_the_queue() {
     let (client, operator, path) = (client().await, operator(), "/patterns/way-in");
     for (prefix, way) in [
-        ("report_lock_", "the path /patterns/way-in/NAME and naming=\"{name}_lock_{sequence}\""),
-        ("lock-", "naming=\"lock-{sequence}\""),
+        ("report_lock_", "the path /patterns/way-in/NAME and the naming {name}_lock_{sequence}"),
+        ("lock-", "the naming lock-{sequence}"),
     ] {
         let node = put(&operator, path, prefix);
         let error = soon(client.mutex(path).unwrap().acquire()).await.unwrap_err();

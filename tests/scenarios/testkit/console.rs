@@ -102,7 +102,7 @@ fn what_is_no_order_is_said_to_be_none_and_the_next_is_obeyed() {
             "fault drop-reply creation",
             "there is no kind of message that is called \"creation\": known are connect, create",
         ),
-        ("fault explode create", "no such fault: explode; 'help' tells which there are"),
+        ("fault explode create", "there is no fault that is called \"explode\": known are lose-request,"),
         ("fault drop_reply ping", "no such fault: drop_reply"),
         ("fault drop-reply=1 create", "no such fault"),
         ("fault delay-reply create", "is not a number"),
