@@ -61,7 +61,7 @@ impl Fault {
         let make = match (name.replace('_', "-").as_str(), delay) {
             ("delay-reply", Some(delay)) => return Ok(Self::delay_reply(kind, delay)),
             ("delay-reply", None) => {
-                return Err("the fault delay-reply needs a delay, in seconds: delay=5".to_owned());
+                return Err("the fault delay-reply needs a delay, in seconds".to_owned());
             }
             ("lose-request", None) => Self::lose_request,
             ("cut-before-reply", None) => Self::cut_before_reply,
