@@ -40,7 +40,7 @@ BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
         lambda server: server.inject("freeze", "everything"),
         'no kind of message that is called "everything": known are connect, create, .*, event, other',
     ),
-    "no delay": (lambda server: server.inject("delay-reply", "create"), "needs a delay, in seconds: delay=5"),
+    "no delay": (lambda server: server.inject("delay-reply", "create"), "needs a delay, in seconds"),
     "delay that is too much": (
         lambda server: server.inject("freeze", "create", delay=1),
         "the fault freeze has no delay: only delay-reply has",
