@@ -89,7 +89,7 @@ fn sources() -> (PathBuf, Vec<String>) {
                 enums.push(name.trim_end_matches(" {").to_owned());
             }
             match (within, line) {
-                ("", "c_enum! {" | "export! {" | "noun! {" | "start! {") => within = line,
+                ("", "c_enum! {" | "export! {" | "noun! {" | "starts! {") => within = line,
                 (_, "}") if !within.is_empty() => within = "",
                 _ => text += &expanded(within, line),
             }
@@ -117,7 +117,7 @@ fn sources() -> (PathBuf, Vec<String>) {
 /// A line within a macro, as the macro makes it.
 fn expanded(within: &str, line: &str) -> String {
     match within {
-        "start! {" if line.starts_with(FUNCTION) => format!(
+        "starts! {" if line.starts_with(FUNCTION) => format!(
             "    /// @param[out] call the call. Free it with zklock_call_free.\n    /// @return ZKLOCK_OK. Other statuses come \
              with the result.\n{}, call: *mut *mut zklock_call) -> zklock_status {{\n",
             line.trim_end_matches(") {")

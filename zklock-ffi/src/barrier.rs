@@ -7,7 +7,7 @@ use crate::export::{export, noun};
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::raw::{out, text};
-use crate::started::{Answer, Started, start};
+use crate::started::{Answer, Started, starts};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ export! {
     }
 }
 
-start! {
+starts! {
     /// Starts to set the barrier as zklock_barrier_set does, and returns at once. zklock_call_finish
     /// gives `changed` as its number.
     ///

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::handle::Object;
 use crate::options::{Options, zklock_options};
 use crate::raw::{mark_process, optional_text, out};
-use crate::started::{Answer, Started, start};
+use crate::started::{Answer, Started, starts};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
 use std::sync::Arc;
@@ -168,7 +168,7 @@ export! {
     }
 }
 
-start! {
+starts! {
     /// Starts to connect a client as zklock_client_connect does, and returns at once. An event loop
     /// creates its client so: with zklock_client_new_lazy, and this function.
     ///

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
 use crate::raw::{Context, Visitor, out, show, text};
-use crate::started::{Answer, Started, start, zklock_call};
+use crate::started::{Answer, Started, starts, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
@@ -188,7 +188,7 @@ export! {
     }
 }
 
-start! {
+starts! {
     /// Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
     /// call has its result, zklock_call_contenders shows the contenders.
     ///

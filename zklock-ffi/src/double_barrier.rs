@@ -7,7 +7,7 @@ use crate::export::{export, noun};
 use crate::handle::Object;
 use crate::loss::zklock_reason;
 use crate::raw::{out, text};
-use crate::started::{Answer, Started, start, zklock_call};
+use crate::started::{Answer, Started, starts, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
@@ -155,7 +155,7 @@ export! {
     }
 }
 
-start! {
+starts! {
     /// Starts to enter the barrier as zklock_double_barrier_enter does, and returns at once. When the
     /// call has its result, take the member from it with zklock_call_member.
     ///

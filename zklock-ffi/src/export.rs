@@ -1,6 +1,6 @@
 //! The functions of C, and its nouns. Each is written once, and these macros make what is exported from it.
 //!
-//! The body of `export! { … }`, of `noun! { … }` and of `start! { … }` is written like Rust functions, because the header is
+//! The body of `export! { … }`, of `noun! { … }` and of `starts! { … }` is written like Rust functions, because the header is
 //! generated from it
 //! without expanding macros (tests/header). The header in turn is what the tests for misuse and for
 //! exported names read, so a function cannot be forgotten there.

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{array, out, outs, text};
-use crate::started::{Answer, Started, start, zklock_call};
+use crate::started::{Answer, Started, starts, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
 use zklock::Call;
@@ -143,7 +143,7 @@ export! {
     }
 }
 
-start! {
+starts! {
     /// Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
     /// versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
     /// zklock_last_conflict says which write was refused.

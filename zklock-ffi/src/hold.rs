@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::handle::{Object, SentHandle};
 use crate::loss::zklock_reason;
 use crate::raw::{Context, call_with_handle, out};
-use crate::started::{Answer, Started, start};
+use crate::started::{Answer, Started, starts};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -371,7 +371,7 @@ export! {
     }
 }
 
-start! {
+starts! {
     /// Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
     /// and this thread may release the hold, then the hold has ended, and the release goes on even if
     /// you cancel or free the call.

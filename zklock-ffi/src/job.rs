@@ -10,7 +10,7 @@ use crate::hold::{Held, zklock_hold};
 use crate::options::{Options, zklock_options};
 use crate::raw::{Context, optional_text, out, text};
 use crate::record::{shown, zklock_record};
-use crate::started::{Answer, Started, start};
+use crate::started::{Answer, Started, starts};
 use crate::status::zklock_status::{self, ZKLOCK_DONE};
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ export! {
     }
 }
 
-start! {
+starts! {
     /// Starts to begin a run as zklock_job_begin does, and returns at once. When the call has its
     /// result, take the hold from it with zklock_call_hold.
     ///

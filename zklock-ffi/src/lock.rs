@@ -6,7 +6,7 @@ use crate::export::{export, noun};
 use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
 use crate::raw::{Context, out};
-use crate::started::{Answer, Started, start, zklock_call};
+use crate::started::{Answer, Started, starts, zklock_call};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
@@ -129,7 +129,7 @@ export! {
     }
 }
 
-start! {
+starts! {
     /// Starts to acquire a lock as zklock_acquire does, and returns at once. When the call has its
     /// result, take the hold from it with zklock_call_hold.
     ///

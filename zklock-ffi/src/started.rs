@@ -245,7 +245,7 @@ export! {
 
 /// Makes functions that start a call for an event loop, and return at once. The body gives the handle of the call, for
 /// which the function has one more parameter. It may end early with `?`.
-macro_rules! start {
+macro_rules! starts {
     ($(
         $(#[doc = $doc:literal])*
         pub fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block
@@ -267,4 +267,4 @@ macro_rules! start {
     };
 }
 
-pub(crate) use start;
+pub(crate) use starts;
