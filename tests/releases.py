@@ -27,13 +27,10 @@ PERMITS: Skip = (3, 5), "several permits at once are created in one transaction,
 CREATION: Skip = (3, 5), "a guarded write creates a node, which 3.4 cannot do for us"
 DOWNGRADE: Skip = (3, 5), "the read side within the write side is created in a transaction, which 3.4 cannot do for us"
 REQUESTS: Skip = (3, 5), "it counts requests, and 3.4 has none that takes a watch back"
-COUNTERS: Skip = (3, 6), "it reads how many watches have fired, which servers count since 3.6"
 SKIPS: dict[str, Skip] = {
-    "exclusive::semaphore::thirty_two_contenders_never_have_more_permits_than_there_are": PERMITS,
     "exclusive::semaphore::sessions_that_end_and_connections_that_break_give_away_no_permit_twice": PERMITS,
     "fenced::mutex::a_guarded_write_is_done_while_the_lock_is_held": CREATION,
     "fenced::mutex::a_guarded_write_is_done_whole_or_not_at_all": CREATION,
-    "fair::mutex::a_release_wakes_two_of_five_hundred_waiters_and_each_has_its_turn": COUNTERS,
     "fair::mutex::a_waiter_that_gives_up_wakes_the_one_behind_its_successor_only_and_the_order_stays": REQUESTS,
     "fair::semaphore::permits_are_granted_in_the_order_of_arrival_also_to_who_wants_many": PERMITS,
     "bounded::rwlock::a_downgrade_in_a_frozen_network_ends_in_time_and_the_writer_stays_what_it_is": DOWNGRADE,
@@ -43,7 +40,6 @@ SKIPS: dict[str, Skip] = {
     "nothing_left_behind::semaphore::one_that_wants_a_permit_and_gives_up_leaves_no_node_and_one_that_is_not_heard_of_has_its_own": PERMITS,
     "nothing_left_behind::semaphore::one_that_wants_three_permits_and_gives_up_leaves_no_node_and_one_that_is_not_heard_of_has_its_own": PERMITS,
     "told::rwlock::a_reader_within_its_writer_is_told_within_a_heartbeat_whatever_the_cause": DOWNGRADE,
-    "told::semaphore::a_guarded_write_is_refused_with_any_of_the_permits_gone": PERMITS,
     "told::semaphore::a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_others": PERMITS,
     "told::semaphore::a_holder_is_told_within_a_heartbeat_that_its_session_has_expired": PERMITS,
     "no_false_grant::semaphore::a_grant_that_the_process_slept_through_is_not_delivered": PERMITS,
