@@ -1,9 +1,8 @@
 //! The functions of C, and its nouns. Each is written once, and these macros make what is exported from it.
 //!
 //! The body of `export! { … }`, of `noun! { … }` and of `starts! { … }` is written like Rust functions, because the header is
-//! generated from it
-//! without expanding macros (tests/header). The header in turn is what the tests for misuse and for
-//! exported names read, so a function cannot be forgotten there.
+//! generated from it without expanding macros (tests/header). The header in turn is what the tests for misuse and for exported
+//! names read, so a function cannot be forgotten there.
 
 /// Makes functions that C can call, and that no panic passes. The body may end early with `?`, unless the function returns
 /// nothing because it frees a handle. Then a status says why, and any other value is the safe one: see `Safe`.
