@@ -32,17 +32,22 @@ impl Rounds {
         let before = std::mem::replace(&mut self.there, there).remove(READY);
         let ready = *self.there.get(READY).filter(|ready| before != Some(**ready))?;
         let members = || self.there.keys().filter(|name| *name != READY);
-        let (count, goes_on) = (members().count(), members().any(|name| self.opened.contains_key(name)));
-        for member in members() {
-            self.opened.entry(member.clone()).or_insert(ready);
-        }
+        let (count, goes_on) = (members().count(), members().any(|name| self.is_within(name)));
+        let outside: Vec<_> = members().filter(|name| !self.is_within(name)).cloned().collect();
+        self.opened.extend(outside.into_iter().map(|name| (name, ready)));
         (count < MEMBERS && !goes_on).then(|| format!("{BARRIER} is opened for {count}"))
+    }
+
+    /// Whether the barrier has been opened for a member. If an operator deletes a node before its owner knows that it exists, its
+    /// owner makes it again, of the same name: the barrier is not open for that one.
+    fn is_within(&self, name: &str) -> bool {
+        self.opened.get(name).is_some_and(|opened| self.there.get(name).is_some_and(|made| made < opened))
     }
 
     /// The members that must leave before this one has left.
     fn company(&self, own: &str) -> Vec<String> {
         let opened = |name: &str| self.opened.get(name).copied().unwrap_or(i64::MAX);
-        let counts = |name: &&String| **name != own && opened(name) <= opened(own);
+        let counts = |name: &&String| **name != own && self.is_within(name) && opened(name) <= opened(own);
         self.there.keys().filter(counts).cloned().collect()
     }
 }
