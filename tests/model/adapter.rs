@@ -4,7 +4,7 @@ use super::explorer::fingerprint;
 use super::machine::Moment;
 use super::machine::callers::held::{HeldAt, Holds};
 use super::machine::callers::{self, Action, CallerId, Callers, Open, PlaceId, Remembered, TurnId};
-use super::machine::claim::{Claim, Permits, Watching};
+use super::machine::claim::{Claim, Permits};
 use super::machine::contender::Contender;
 use super::machine::drive;
 use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof, Seen};
@@ -86,9 +86,6 @@ fn claim(want: &Want) -> Claim {
         Sort::Unmarked => unmarked(want.queue),
         _ => Claim::new(want.queue, scheme),
     };
-    if want.watches_children {
-        claim.watching = Watching::Children;
-    }
     if let Sort::Semaphore { permits, count, limit, limit_at } = want.sort {
         let limit_at = limit_at.map(Into::into);
         claim.permits = Some(Permits { directory: permits.into(), count, limit, limit_at, data: nothing() });

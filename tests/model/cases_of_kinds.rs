@@ -15,7 +15,6 @@ const LATCH: Want = in_a(Sort::Latch);
 const SINGLE: Want = in_a(Sort::Single);
 const LONE: Want = in_a(Sort::Lone);
 const UNMARKED: Want = in_a(Sort::Unmarked);
-const SIMPLE: Want = Want { watches_children: true, ..MUTEX };
 
 /// This number of permits of a semaphore with this limit.
 const fn permits(count: u32, limit: u32) -> Want {
@@ -120,8 +119,6 @@ fn others() -> Vec<Case> {
     let lossy = Faults { losses: 1, cancels: 1, ..NONE };
     vec![
         scene(each("election: 3", &[LATCH; 3], NONE)),
-        scene(each("children watched: 3", &[SIMPLE; 3], NONE)),
-        scene(each("children watched: 2, loss, cancel", &[SIMPLE; 2], lossy)),
         scene(each("unmarked: 3", &[UNMARKED; 3], NONE)),
         scene(each("unmarked: 2, once", &[UNMARKED; 2], NONE).trying_once()),
         scene(each("unmarked: 2, loss, cancel, twin", &[UNMARKED; 2], Faults { twins: 1, ..lossy })),

@@ -209,8 +209,7 @@ impl Scene {
             // Clients that wait for the end of a directory have no node in it.
             Target::Children(path) if self.is_outside(one, path) && self.is_outside(other, path) => true,
             Target::Children(path) => {
-                let may =
-                    |want: &Want| want.watches_children || matches!(want.sort, Sort::Single | Sort::Lone);
+                let may = |want: &Want| matches!(want.sort, Sort::Single | Sort::Lone);
                 wants(one).iter().chain(wants(other)).all(|want| want.queue != path || may(want))
             }
             Target::Limit => true,

@@ -222,8 +222,6 @@ pub(crate) struct Want {
     /// The node whose children are the queue.
     pub(crate) queue: &'static str,
     pub(crate) sort: Sort,
-    /// Whether every waiter watches all children.
-    pub(crate) watches_children: bool,
 }
 
 /// The kinds of lock that the machine distinguishes.
@@ -251,7 +249,7 @@ pub(crate) enum Sort {
 
 impl Want {
     pub(crate) const fn new(queue: &'static str, sort: Sort) -> Self {
-        Self { queue, sort, watches_children: false }
+        Self { queue, sort }
     }
 
     /// The directory and the number of the nodes that stand for the hold.

@@ -5,7 +5,7 @@ use crate::support::queue::{A_WHILE, held};
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger};
 use std::time::Duration;
-use zklock::face::Watching;
+use zklock::further::Foreign;
 use zklock::{Client, Lock, LockSpec};
 
 /// Enough to have seen the old bug many times in each case: with the plain mutex, one try in 25 to 60 met it.
@@ -17,13 +17,13 @@ fn pairs(client: &Client) -> Vec<(&'static str, Lock, Lock)> {
     let (read, write) = (client.read_lock("/dropped/rw").unwrap(), client.write_lock("/dropped/rw").unwrap());
     let semaphore = client.semaphore("/dropped/semaphore", 1).unwrap();
     let exclusive = client.single_node("/dropped/exclusive").unwrap();
-    let children = LockSpec::mutex("/dropped/mutex").unwrap().watching(Watching::Children);
+    let careless = LockSpec::mutex("/dropped/mutex").unwrap().foreign(Foreign::IgnoreUnknown);
     let set = |locks: &[&Lock]| client.all(&locks.iter().copied().cloned().collect::<Vec<_>>()).unwrap();
     let member = mutex("/dropped/member");
     let (both, mixed) = (set(&[&member, &mutex("/dropped/other")]), set(&[&semaphore, &write]));
     vec![
         ("a mutex", mutex("/dropped/mutex"), mutex("/dropped/mutex")),
-        ("its other options", mutex("/dropped/mutex"), client.lock(&children).unwrap()),
+        ("its other options", mutex("/dropped/mutex"), client.lock(&careless).unwrap()),
         ("the write side", write.clone(), write.clone()),
         ("the write side after the read side", read.clone(), write.clone()),
         ("the read side after the write side", write.clone(), read),

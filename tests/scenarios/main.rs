@@ -126,7 +126,6 @@ mod hostile {
     mod siblings;
 }
 
-mod children;
 mod dropped;
 mod homemade;
 mod naming;

@@ -7,8 +7,7 @@ use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger, shared};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock::face::Watching;
-use zklock::{ErrorKind, LockSpec, LossReason};
+use zklock::{ErrorKind, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
@@ -97,7 +96,7 @@ async fn a_hold_is_lost_with_either_of_its_nodes_and_nothing_is_left_of_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
     let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/single-node/handles");
-    let lock = client.lock(&LockSpec::single_node(path).unwrap().watching(Watching::Children)).unwrap();
+    let lock = client.single_node(path).unwrap();
     let hold = held(&lock).await;
     let held_back =
         proxy.on(Trigger::request(Kind::Multi).path("-of-lock").then(Action::Freeze(Direction::ToServer)));

@@ -7,7 +7,7 @@ pub use crate::base::sockets::above_streams;
 pub use crate::client::spec::check_metrics_name;
 pub use crate::connect::named::{Named, Value, unknown};
 pub use crate::connect::options::hosts_from_env;
-pub use crate::machine::{claim::Watching, lease::longest, times};
+pub use crate::machine::{lease::longest, times};
 pub use crate::session::guardian::command as guardian_command;
 pub use crate::threads::{
     descriptors::Opened,

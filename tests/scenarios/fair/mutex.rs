@@ -1,5 +1,5 @@
 //! Promise 3: grants follow the order of the nodes, and a release wakes the next two waiters, one of them for its turn, never
-//! a herd (counted in `children`). (How callers of one client share its nodes: `one_node_a_process`.)
+//! a herd. (How callers of one client share its nodes: `one_node_a_process`.)
 
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Kind, Proxy, Trigger};
@@ -60,8 +60,13 @@ async fn a_waiter_that_gives_up_wakes_the_one_behind_its_successor_only_and_the_
     }
     assert!(grants.lock().unwrap().is_empty(), "the lock is held");
     hold.release().await.unwrap();
-    for waiter in waiters {
-        soon(waiter.task).await.unwrap();
+    let mut proxies = Vec::new();
+    for Waiter { proxy, task, .. } in waiters {
+        soon(task).await.unwrap();
+        proxies.push(proxy);
     }
+    let heard: Vec<_> = proxies.iter().map(|proxy| proxy.counts().replies(Kind::Event)).collect();
     assert_eq!(*grants.lock().unwrap(), [0, 1, 3, 4]);
+    // The last is woken by the one who gave up, and by the two before it, though five nodes were deleted before its own.
+    assert!(heard.iter().all(|woken| *woken <= 3), "{heard:?}");
 }

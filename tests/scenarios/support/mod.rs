@@ -6,7 +6,6 @@ pub(crate) mod deadline;
 pub(crate) mod delivery;
 pub(crate) mod embedded;
 pub(crate) mod fake;
-pub(crate) mod figures;
 pub(crate) mod kinds;
 pub(crate) mod loss;
 pub(crate) mod members;

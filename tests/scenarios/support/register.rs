@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock};
+use zklock::{Client, ErrorKind, Hold, HoldState, Lock};
 
 /// Checks that the weights of all valid holds never exceed the limit. A writer weighs the whole limit, a reader 1, and a
 /// hold of permits as much as it has permits.
@@ -139,21 +139,9 @@ pub(crate) fn assert_growing(tokens: &[u64]) {
 
 /// Clients with a session each, opened at the same time.
 pub(crate) async fn clients(hosts: &str, count: usize) -> Vec<Client> {
-    opened(options(hosts), count).await
-}
-
-/// The session timeout for many clients: on a busy machine so many at once may not run for long.
-pub(crate) const PATIENT: Duration = Duration::from_secs(60);
-
-/// The same, if a test counts each request. The server must grant such a timeout.
-pub(crate) async fn patient_clients(hosts: &str, count: usize) -> Vec<Client> {
-    opened(options(hosts).session_timeout(PATIENT), count).await
-}
-
-async fn opened(options: ClientOptions, count: usize) -> Vec<Client> {
     let mut opening = JoinSet::new();
     for _ in 0..count {
-        let options = options.clone();
+        let options = options(hosts);
         opening.spawn(async move { Client::connect(options).await.unwrap() });
     }
     soon(opening.join_all()).await

@@ -28,8 +28,6 @@ pub struct Claim {
     pub layout: Option<Arc<Layout>>,
     /// What to do about a contender that cannot see ours.
     pub foreign: Foreign,
-    /// What to watch while others are ahead.
-    pub watching: Watching,
     /// The data of our node.
     pub data: Arc<[u8]>,
     /// The permits to take when it is our turn.
@@ -76,27 +74,6 @@ crate::listed! {
     }
 }
 
-crate::listed! {
-    /// The nodes that a waiter watches.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use zklock_machine::claim::Watching;
-    /// assert_eq!(Watching::default(), Watching::Nearest);
-    /// ```
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    #[non_exhaustive]
-    pub enum Watching {
-        /// The one node whose deletion can make it the waiter's turn.
-        #[default]
-        Nearest,
-        /// All children, so that every change wakes every waiter. This is the simple way, for
-        /// comparison.
-        Children,
-    }
-}
-
 impl Claim {
     /// Makes a claim without permits, with the defaults, whose node has no data.
     pub fn new(directory: &str, scheme: Scheme) -> Self {
@@ -105,7 +82,6 @@ impl Claim {
             scheme,
             layout: None,
             foreign: Foreign::default(),
-            watching: Watching::default(),
             data: Arc::default(),
             permits: None,
             within: None,

@@ -9,7 +9,7 @@ use crate::client::{all, any, semaphore};
 use crate::connect::named::{self, Named, Value, count, duration, invalid, named, yes_or_no};
 use crate::connect::options::ClientOptions;
 use crate::connect::path::{check_lock_path, check_path};
-use crate::machine::claim::{Claim, Foreign, Watching};
+use crate::machine::claim::{Claim, Foreign};
 use crate::machine::name::{Naming, Role, Scheme, Sequence, Uuid};
 use crate::machine::turns::Passing;
 use crate::zookeeper::node_data;
@@ -43,7 +43,6 @@ pub struct LockSpec {
     reentrant: bool,
     naming: Naming,
     foreign: Foreign,
-    watching: Watching,
     /// How a node is passed on within the process: `linger` and `max_local_handoffs`.
     pub(crate) passing: Passing,
     permits: u32,
@@ -134,7 +133,6 @@ impl LockSpec {
             reentrant: false,
             naming: Naming::default(),
             foreign: Foreign::default(),
-            watching: Watching::default(),
             passing: Passing::default(),
             permits: 1,
             limit_at: None,
@@ -487,14 +485,6 @@ impl LockSpec {
         self
     }
 
-    /// Sets what to watch while others are ahead. It is hidden, because only comparisons watch anything but the one node that
-    /// matters.
-    #[doc(hidden)]
-    pub fn watching(mut self, watching: Watching) -> Self {
-        self.watching = watching;
-        self
-    }
-
     /// Sets how long the lock's node stays after a release while no other contender wants the lock. Default: it is
     /// deleted at once.
     ///
@@ -759,7 +749,7 @@ impl LockSpec {
             Kind::Any(_) if self.reentrant => {
                 Err(self.invalid("a choice of locks is not reentrant: make its locks reentrant instead"))
             }
-            Kind::Any(_) if (self.foreign, self.watching) != (Foreign::default(), Watching::default()) => {
+            Kind::Any(_) if self.foreign != Foreign::default() => {
                 Err(self.invalid("a choice of locks has no such option: set it on its locks instead"))
             }
             Kind::Any(members) => {
@@ -789,8 +779,7 @@ impl LockSpec {
     /// Returns a claim with the options that all kinds have.
     fn claim(&self, path: &str, scheme: Scheme) -> Result<Claim, Error> {
         let invalid = |problem| self.invalid(&format!("the pattern {} {problem}", self.naming));
-        let claim =
-            Claim { watching: self.watching, ..Claim::at(path, scheme, &self.naming).map_err(invalid)? };
+        let claim = Claim::at(path, scheme, &self.naming).map_err(invalid)?;
         if claim.layout.is_none() {
             return Ok(Claim { foreign: self.foreign, ..claim });
         }
@@ -912,11 +901,8 @@ mod tests {
     #[test]
     fn every_kind_refuses_the_options_that_it_does_not_have() {
         assert_eq!(refusals(|spec| spec), [""; 0]);
-        let of_contenders = [
-            refusals(|spec| spec.foreign(Foreign::IgnoreUnknown)),
-            refusals(|spec| spec.watching(Watching::Children)),
-        ];
-        assert!(of_contenders.iter().all(|refused| refused.len() == 1 && refused[0].starts_with("any: ")));
+        let foreign = refusals(|spec| spec.foreign(Foreign::IgnoreUnknown));
+        assert!(foreign.len() == 1 && foreign[0].starts_with("any: "), "{foreign:?}");
         let reentrant = refusals(|spec| spec.reentrant(true));
         assert_eq!(
             reentrant,
@@ -985,8 +971,7 @@ mod tests {
     #[test]
     fn the_claims_of_a_single_node_lock_are_alike_whatever_its_options() {
         let spec = LockSpec::single_node("/a").unwrap();
-        let careless =
-            spec.clone().foreign(Foreign::IgnoreUnknown).watching(Watching::Children).reentrant(true);
+        let careless = spec.clone().foreign(Foreign::IgnoreUnknown).reentrant(true);
         assert_eq!(spec.claims().unwrap(), careless.claims().unwrap());
         let mutex = LockSpec::mutex("/a").unwrap();
         assert_ne!(mutex.claims().unwrap(), mutex.foreign(Foreign::IgnoreUnknown).claims().unwrap());

@@ -3,7 +3,7 @@
 use super::nodes::NodeSlot;
 use super::{Contender, Phase, State, Step, Turn};
 use crate::Moment;
-use crate::claim::{Permits, Watching};
+use crate::claim::Permits;
 use crate::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict};
 use crate::queue::{Standing, standing};
 use crate::readiness::Checked;
@@ -115,10 +115,9 @@ impl Contender {
     /// Returns the step that waits for our turn in this queue.
     fn waiting(&self, claim: usize) -> Step {
         match &self.turns[claim] {
-            Turn::Waits { nearest, second, alone } if self.claims[claim].watching == Watching::Nearest => {
+            Turn::Waits { nearest, second, alone } => {
                 Step::Watch { claim, name: second.as_ref().unwrap_or(nearest).clone(), alone: *alone }
             }
-            Turn::Waits { .. } => Step::LookAndWatch(claim),
             Turn::Unknown | Turn::Holds => Step::Look(claim),
         }
     }

@@ -1,7 +1,7 @@
 //! The requests that are sent next, step by step, in cases where that matters.
 
 use super::{NOW, SESSION, after_two_permits, at, holder};
-use crate::claim::{Claim, Foreign, Permits, Watching};
+use crate::claim::{Claim, Foreign, Permits};
 use crate::contender::Contender;
 use crate::drive::Machine;
 use crate::name::{Scheme, Uuid};
@@ -86,10 +86,10 @@ fn one_behind_two_watches_the_first_and_when_it_is_gone_the_other_and_holds_afte
 }
 
 #[test]
-fn one_that_watches_the_directory_looks_at_all_of_it() {
-    let claim = Claim { watching: Watching::Children, ..Claim::new("/a", Scheme::Mutex) };
-    let mut contender = behind_two(Patience::Waits, claim);
+fn one_that_may_not_read_the_node_before_it_watches_the_directory() {
+    let mut contender = behind_two(Patience::Waits, Claim::new("/a", Scheme::Mutex));
     let looks = [Operation::ListAndWatch { directory: "/a".into() }];
+    answer(&mut contender, vec![Outcome::Refused(Refusal::Denied)]);
     assert_eq!(answer(&mut contender, vec![children(&[FIRST, &own(2)])]), looks);
     assert!(contender.is_waiting());
     contender.handle_watch(WatchEvent::Changed, NOW);

@@ -4,7 +4,7 @@ use super::{answer_at_once, join};
 use crate::attempt::local_queue::{HeldAt, LocalQueue};
 use crate::attempt::shared::Handle;
 use crate::base::clock::{self, virtual_clock};
-use crate::machine::claim::{Claim, Watching};
+use crate::machine::claim::Claim;
 use crate::machine::name::{Naming, Role, Uuid, mark_in_data, marked};
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
@@ -21,16 +21,9 @@ fn locks<const COUNT: usize>(ensemble: &FakeEnsemble) -> [Arc<LocalQueue>; COUNT
     let naming = Naming::pattern("lock-{sequence}").unwrap();
     let claim = Claim::at("/a", Claim::scheme(Role::Exclusive, &naming).unwrap(), &naming).unwrap();
     let held_at: Arc<HeldAt> = Arc::default();
-    let locks = std::array::from_fn(|number| {
-        let watching = if number == 0 { Watching::Nearest } else { Watching::Children };
-        let claims = vec![Claim { watching, ..claim.clone() }];
-        LocalQueue::new(
-            "/a".into(),
-            claims,
-            Passing::default(),
-            vec![held_at.clone()],
-            handle.shared().clone(),
-        )
+    let locks = std::array::from_fn(|_| {
+        let (claims, held_at) = (vec![claim.clone()], vec![held_at.clone()]);
+        LocalQueue::new("/a".into(), claims, Passing::default(), held_at, handle.shared().clone())
     });
     // There is always a handle, so somebody may acquire them.
     std::mem::forget(handle);
