@@ -2,6 +2,7 @@
 
 use futures_io::{AsyncRead, AsyncWrite};
 use std::io::{Error, ErrorKind, IoSlice};
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::pin::Pin;
@@ -116,8 +117,9 @@ impl AsyncRead for TcpStream {
             if count > 0 || into.is_empty() {
                 return Poll::Ready(Ok(count));
             }
-            let mut chunk = [0; CHUNK];
-            let mut chunk = ReadBuf::new(&mut chunk);
+            // Most polls find nothing, so nothing is filled with zeros for them.
+            let mut chunk = [MaybeUninit::uninit(); CHUNK];
+            let mut chunk = ReadBuf::uninit(&mut chunk);
             ready!(stream.get()?.poll_read(context, &mut chunk))?;
             if chunk.filled().is_empty() {
                 return Poll::Ready(Ok(0));

@@ -1,0 +1,96 @@
+"""Counts instructions and system calls of one acquire and release, which noise does not move as it moves times.
+
+Called by `run --counts`, which builds the peers. Each work is done n times and 3n times in a fresh process, under callgrind and under
+strace: what the longer run has more, divided by 2n. Connecting and warming up are in both.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+from run import PEERS, Peer, manylocks, handoff, uncontended, tries
+from servers import Servers
+
+NAMES = ["rust-pipe", "zkclient", "zklock-rust", "zklock-c", "zklock-py"]
+WORKS = {
+    "free": uncontended(1, 200, 50),
+    "lingering": uncontended(1, 500, 50, linger=60),
+    "reentrant": uncontended(1, 500, 50, reentrant=1),
+    "refused try": tries(1, 100, 20),
+    "one of 1,000": manylocks(1, 1),
+    "handed over by a task": handoff(1, 2, 100, sessions=1, turns=10_000),
+    "handed over by a session": handoff(1, 2, 100),
+}
+ABLE = {  # what only zklock does, and what a peer cannot
+    "lingering": {"zklock-rust", "zklock-c", "zklock-py"},
+    "reentrant": {"zklock-c", "zklock-py"},
+    "refused try": {"zklock-rust", "zklock-c", "zklock-py"},
+    "handed over by a task": {"zklock-rust", "zklock-c", "zklock-py"},
+}
+TURNS = {"uncontended": "n", "tries": "n", "handoff": "m", "manylocks": "rounds"}
+
+
+def instructions(folder):
+    """By function, of all threads."""
+    text = subprocess.run(["callgrind_annotate", "--threshold=100", *folder.glob("callgrind.*")], capture_output=True, text=True, check=True).stdout
+    rows = re.findall(r"^ *([\d,]+) \([ \d.]+%\)  \S*?:?([^:\n].*?)(?: \[.*\])?$", text, re.M)
+    return collections.Counter({name: int(count.replace(",", "")) for count, name in rows if "PROGRAM TOTALS" not in name})
+
+
+def calls(folder):
+    return collections.Counter(re.findall(r"^\d+ +(\w+)\(", (folder / "strace").read_text(), re.M))
+
+
+TOOLS = {
+    "instructions": (lambda folder: ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p"], instructions),
+    "system calls": (lambda folder: ["strace", "-f", "-qq", "-o", f"{folder}/strace"], calls),
+}
+
+
+def count(servers, name, work, tool):
+    """What one turn of a work needs, by function or call."""
+    bench, _, params = WORKS[work]
+    sums, turns = [], TURNS[bench]
+    for times in (1, 3):
+        with tempfile.TemporaryDirectory() as folder:
+            before, read = TOOLS[tool]
+            peer = Peer(name, before(pathlib.Path(folder)) + PEERS[name][0])
+            peer.bench(servers, bench, params | {turns: params[turns] * times}, f"/counts-{os.getpid()}-{name}-{abs(hash((work, tool, times)))}", 600)
+            peer.p.stdin.close()
+            peer.p.wait()
+            sums.append(read(pathlib.Path(folder)))
+    sums[1].subtract(sums[0])
+    done = 2 * params[turns] * params.get("l", 1)
+    return collections.Counter({key: value / done for key, value in sums[1].items() if abs(value) > done / 20})
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ap.add_argument("--counts", action="store_true")
+    ap.add_argument("--only", type=lambda words: words.split(","), default=NAMES)
+    ap.add_argument("--work", type=lambda words: words.split(","), default=list(WORKS), help=", ".join(WORKS))
+    ap.add_argument("--most", type=int, default=0, help="also print as many functions or calls of each")
+    ap.add_argument("--port", type=int, default=21810)
+    args = ap.parse_args()
+    servers = Servers(1, "shm", args.port)
+    try:
+        for work in args.work:
+            print(f"\n| {work} | instructions | system calls | of these |\n|---|---:|---:|---|")
+            for name in args.only:
+                if name not in ABLE.get(work, NAMES) or WORKS[work][0] not in PEERS[name][1]:
+                    continue
+                counted = {tool: count(servers, name, work, tool) for tool in TOOLS}
+                most = ", ".join(f"{call} {number:.1f}" for call, number in counted["system calls"].most_common(5))
+                print(f"| {name} | {sum(counted['instructions'].values()):,.0f} | {sum(counted['system calls'].values()):.1f} | {most} |", flush=True)
+                for function, number in counted["instructions"].most_common(args.most):
+                    print(f"    {number:10,.0f} {function[:150]}", flush=True)
+    finally:
+        servers.stop()
+
+
+if __name__ == "__main__":
+    main()
