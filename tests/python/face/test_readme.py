@@ -91,7 +91,7 @@ def test_every_pitfall_has_a_way_out() -> None:
 # Examples that work while a lock is held, in asyncio: the blocks of these pages that have a ``work``.
 WORKING = [
     pytest.param(text, id=page)
-    for page in ("zklock-py/README.md", "docs/getting-started/python.md")
+    for page in ("docs/getting-started/python.md",)
     for text in blocks(page)
     if "async def work(" in text
 ]
