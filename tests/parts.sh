@@ -93,7 +93,7 @@ run_part() {
     flock 9
     [[ ! ${is_beside:-} ]] || { cat "$output" && counted=$(count_tests <"$output"); }
     ((status == 0)) || { result=FAILED && echo "$part" >>"$results/failed"; }
-    [[ $result == passed || ! -e $output ]] || list_failures <"$output" >>"$results/failures"
+    [[ $result == passed || ! -e $output ]] || list_failures "$name" "$part" <"$output" >>"$results/failures"
     echo "== $name $part: $result"
     echo "$part $counted $begun $worked $result" >>"$results/table"
   } 9>>"$results/lock"
@@ -107,15 +107,20 @@ count_tests() { # in the output of a part: of libtest, of pytest, and of what we
     END { print count ? count : "-" }'
 }
 
-list_failures() { # in the output of a part: a line for each failed test: what its name promises, and what it saw
-  awk '/^---- .* stdout ----$/ { test = $2 }
+list_failures() { # RUNNER PART: in the output of a part: for each failed test what its name promises, what it saw, and how to run it alone
+  awk -v runner="$1 $2" '/^---- .* stdout ----$/ { test = $2 }
     test && / panicked at .*:$/ {
       seen = test " (" $NF
       for (count = 0; count < 3 && (getline line) > 0 && line !~ /^(stack backtrace:|note: .*|)$/; count++) seen = seen " " line
-      print seen ")"
+      module = test
+      sub(/::[^:]*$/, "", module)
+      print seen "); alone: " (test ~ /(^|::)tests::/ ? "cargo test --workspace " test : runner " " module)
       test = ""
     }
-    /^(FAILED|ERROR) / { print substr($0, index($0, " ") + 1) }'
+    /^(FAILED|ERROR) / {
+      split($2, of, "::")
+      print substr($0, index($0, " ") + 1) (of[2] ? "; alone: " runner " " of[1] " -k " of[2] : "")
+    }'
 }
 
 print_table() { # the name of the runner, a file with a line for each part

@@ -68,8 +68,8 @@ runner 0 counted -- good
 says '  counted +16 +[0-9]+ +[0-9]+  passed$'
 says '  good +- +[0-9]+ +[0-9]+  passed$'
 runner 1 told -- good
-says '^told::a_loss_is_told \(tests/told.rs:3:5: assertion `left == right` failed: the state +left: Held +right: Lost\)$'
-says '^scenarios/test_told.py::test_a_loss - AssertionError: held$'
+says '^told::a_loss_is_told \(tests/told.rs:3:5: assertion `left == right` failed: the state +left: Held +right: Lost\); alone: .*runner.sh told told$'
+says '^scenarios/test_told.py::test_a_loss - AssertionError: held; alone: .*runner.sh told scenarios/test_told.py -k test_a_loss$'
 says '^a_loss_is_told \(told.c:7\): held$'
 for part in bad undefined piped; do
   runner 1 "$part" good

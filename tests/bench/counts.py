@@ -36,9 +36,13 @@ TURNS = {"uncontended": "n", "tries": "n", "handoff": "m", "manylocks": "rounds"
 
 def instructions(folder):
     """By function, of all threads."""
-    text = subprocess.run(["callgrind_annotate", "--threshold=100", *folder.glob("callgrind.*")], capture_output=True, text=True, check=True).stdout
-    rows = re.findall(r"^ *([\d,]+) \([ \d.]+%\)  \S*?:?([^:\n].*?)(?: \[.*\])?$", text, re.M)
-    return collections.Counter({name: int(count.replace(",", "")) for count, name in rows if "PROGRAM TOTALS" not in name})
+    command = ["callgrind_annotate", "--auto=no", "--threshold=100", *folder.glob("callgrind.*")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    sums = collections.Counter()
+    # A row for each file whose code was inlined into the function.
+    for number, function in re.findall(r"^ *([\d,]+) \([ \d.]+%\)  \S+?:([^:\s].*?)(?: \[.*\])?$", text, re.M):
+        sums[function] += int(number.replace(",", ""))
+    return sums
 
 
 def calls(folder):
@@ -46,7 +50,7 @@ def calls(folder):
 
 
 TOOLS = {
-    "instructions": (lambda folder: ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p"], instructions),
+    "instructions": (lambda folder: ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p"], instructions),
     "system calls": (lambda folder: ["strace", "-f", "-qq", "-o", f"{folder}/strace"], calls),
 }
 
@@ -65,7 +69,7 @@ def count(servers, name, work, tool):
             sums.append(read(pathlib.Path(folder)))
     sums[1].subtract(sums[0])
     done = 2 * params[turns] * params.get("l", 1)
-    return collections.Counter({key: value / done for key, value in sums[1].items() if abs(value) > done / 20})
+    return collections.Counter({key: value / done for key, value in sums[1].items()})
 
 
 def main():

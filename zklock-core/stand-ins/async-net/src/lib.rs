@@ -16,6 +16,10 @@ use zklock_frames::Inspector;
 pub struct TcpStream {
     stream: Socket,
     inspector: Option<Inspector>,
+    /// What has been written, until it is flushed.
+    unsent: Vec<u8>,
+    /// Whether a flush has let the task go on, to write more.
+    has_waited: bool,
 }
 
 impl TcpStream {
@@ -32,12 +36,26 @@ impl TcpStream {
         let stream = connect(address).await?;
         // A short request must not wait until what was sent before it is acknowledged.
         stream.set_nodelay(true)?;
-        Ok(Self { stream: Socket::new(stream)?, inspector: Some(Inspector::default()) })
+        Ok(Self::new(Socket::new(stream)?, Some(Inspector::default())))
+    }
+
+    fn new(stream: Socket, inspector: Option<Inspector>) -> Self {
+        Self { stream, inspector, unsent: Vec::new(), has_waited: false }
     }
 
     /// The connection below TLS, without an inspector: the decrypted bytes are checked instead.
     pub fn without_inspector(self) -> Self {
         Self { inspector: None, ..self }
+    }
+
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        while !self.unsent.is_empty() {
+            match ready!(self.stream.checked()?.poll_write(context, &self.unsent))? {
+                0 => return Poll::Ready(Err(ErrorKind::WriteZero.into())),
+                count => drop(self.unsent.drain(..count)),
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -106,7 +124,7 @@ impl AsyncRead for TcpStream {
         context: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<usize, Error>> {
-        let Self { stream, inspector } = self.get_mut();
+        let Self { stream, inspector, .. } = self.get_mut();
         let Some(inspector) = inspector else {
             let mut into = ReadBuf::new(into);
             ready!(stream.get()?.poll_read(context, &mut into))?;
@@ -132,6 +150,9 @@ impl AsyncRead for TcpStream {
 /// How much is read at once.
 const CHUNK: usize = 8 << 10;
 
+/// How much may wait for a flush.
+const UNSENT: usize = 64 << 10;
+
 impl AsyncWrite for TcpStream {
     fn poll_write(
         self: Pin<&mut Self>,
@@ -146,20 +167,38 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         from: &[IoSlice<'_>],
     ) -> Poll<Result<usize, Error>> {
-        let Self { stream, inspector } = self.get_mut();
-        let count = ready!(stream.checked()?.poll_write_vectored(context, from))?;
-        if let Some(inspector) = inspector {
-            inspector.sent_of(from, count);
+        let this = self.get_mut();
+        let Some(inspector) = &mut this.inspector else {
+            // The handshake of TLS writes, and does not flush.
+            return this.stream.checked()?.poll_write_vectored(context, from);
+        };
+        let count = from.iter().map(|slice| slice.len()).sum();
+        inspector.sent_of(from, count);
+        from.iter().for_each(|slice| this.unsent.extend_from_slice(slice));
+        this.has_waited = false;
+        if this.unsent.len() >= UNSENT {
+            // The task is woken for the rest, and flushes it.
+            let _ = this.poll_send(context)?;
         }
         Poll::Ready(Ok(count))
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.get_mut().stream.get()?.poll_flush(context)
+        let this = self.get_mut();
+        // zookeeper-client writes each request by itself, and flushes when it has no further one at that moment, or even before it has
+        // looked. So the first flush lets it go on: what else is asked for is sent by the same call of the system.
+        if !this.unsent.is_empty() && !std::mem::replace(&mut this.has_waited, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        ready!(this.poll_send(context))?;
+        this.stream.get()?.poll_flush(context)
     }
 
     fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.get_mut().stream.checked()?.poll_shutdown(context)
+        let this = self.get_mut();
+        ready!(this.poll_send(context))?;
+        this.stream.checked()?.poll_shutdown(context)
     }
 }
 
@@ -175,10 +214,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let near = TcpStream::connect(("localhost", port)).await.unwrap();
-        (
-            near,
-            TcpStream { stream: Socket::new(listener.accept().await.unwrap().0).unwrap(), inspector: None },
-        )
+        (near, TcpStream::new(Socket::new(listener.accept().await.unwrap().0).unwrap(), None))
     }
 
     #[tokio::test]
@@ -199,6 +235,12 @@ mod tests {
         assert!(near.stream.get().unwrap().nodelay().unwrap());
         near.write_all(b"ruok").await.unwrap();
         near.write_vectored(&[IoSlice::new(b"!")]).await.unwrap();
+        let mut nothing = [0; 1];
+        let is_sent = std::future::poll_fn(|context| {
+            let is_flushed = Pin::new(&mut near).poll_flush(context).is_ready();
+            Poll::Ready(is_flushed || Pin::new(&mut far).poll_read(context, &mut nothing).is_ready())
+        });
+        assert!(!is_sent.await, "the task may write more");
         near.flush().await.unwrap();
         near.close().await.unwrap();
         let mut read = Vec::new();
@@ -215,6 +257,7 @@ mod tests {
     async fn what_is_no_reply_is_an_error() {
         let (mut near, mut far) = pair().await;
         near.write_vectored(&[IoSlice::new(&[0, 0, 0, 1]), IoSlice::new(&[9])]).await.unwrap();
+        near.flush().await.unwrap();
         // A greeting, and a message of nothing.
         let sent = [&[0, 0, 0, 20][..], &[0; 20], &[0; 4]].concat();
         far.write_all(&sent).await.unwrap();
@@ -239,10 +282,8 @@ mod tests {
         let (mut near, mut far) = pair().await;
         // As if the program had closed the number, and had got it for another socket.
         near.stream.address.set_port(1);
-        assert_eq!(
-            near.write_vectored(&[IoSlice::new(b"ruok")]).await.unwrap_err().kind(),
-            ErrorKind::NotConnected
-        );
+        near.write_all(b"ruok").await.unwrap();
+        assert_eq!(near.flush().await.unwrap_err().kind(), ErrorKind::NotConnected);
         assert_eq!(near.close().await.unwrap_err().kind(), ErrorKind::NotConnected);
         drop(near);
         // It is neither written to nor closed.

@@ -40,8 +40,12 @@ impl TlsConnector {
         stream: TcpStream,
     ) -> Result<TlsStream<TcpStream>, Error> {
         let tls = ClientConnection::new(self.0.clone(), server).map_err(Error::other)?;
-        let mut stream =
-            TlsStream { stream: stream.without_inspector(), tls, inspector: Inspector::default() };
+        let mut stream = TlsStream {
+            stream: stream.without_inspector(),
+            tls,
+            inspector: Inspector::default(),
+            chunk: Box::new([0; CHUNK]),
+        };
         poll_fn(|context| stream.poll_handshake(context)).await?;
         Ok(stream)
     }
@@ -53,6 +57,8 @@ pub struct TlsStream<S> {
     stream: S,
     tls: ClientConnection,
     inspector: Inspector,
+    /// Not on the stack of each read, most of which find nothing, and would fill it with zeros.
+    chunk: Box<[u8; CHUNK]>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
@@ -112,10 +118,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
             if count > 0 || into.is_empty() {
                 return Poll::Ready(Ok(count));
             }
-            let mut chunk = [0; CHUNK];
-            match poll(this.tls.reader().read(&mut chunk)) {
+            match poll(this.tls.reader().read(&mut this.chunk[..])) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Ok(0)),
-                Poll::Ready(Ok(count)) => this.inspector.received(&chunk[..count]),
+                Poll::Ready(Ok(count)) => this.inspector.received(&this.chunk[..count]),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
                     // Some messages need a reply, such as new keys.
