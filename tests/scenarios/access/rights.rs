@@ -202,7 +202,7 @@ async fn act(
             let _ = soon(hold.release()).await;
             broken
         }
-        "to ask holders to let go" => {
+        "to ask holders to release" => {
             is_read(bob, &mutex(ann, path), async |lock| soon(lock.request_release()).await.map(drop)).await
         }
         "a guarded `create`" => {
