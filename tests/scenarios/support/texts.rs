@@ -1,8 +1,8 @@
-//! Messages for users, and the page of the documentation that quotes each of them exactly.
+//! Messages for users, and the page that has each of them word for word.
 
 use zklock::Error;
 
-const PAGE: &str = include_str!("../../../docs/securing-errors.md");
+const PAGE: &str = include_str!("texts.md");
 
 /// One line of a table.
 pub(crate) fn line(case: &str, outcome: Result<(), Error>) -> String {
