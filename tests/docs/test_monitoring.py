@@ -72,6 +72,21 @@ def test_opentelemetry_gets_the_figures_of_each_lock(servers: str) -> None:
         assert exported()["zklock.lock.held"] == 0
 
 
+# What docs/monitoring.md says of the log.
+LOGS = """
+import logging
+
+from opentelemetry._logs import get_logger_provider
+from opentelemetry.instrumentation.logging.handler import LoggingHandler
+
+import zklock
+
+log = logging.getLogger("zklock")
+log.setLevel(logging.INFO)
+log.addHandler(LoggingHandler(logger_provider=get_logger_provider()))
+with zklock.Client("127.0.0.1:2181") as zk, zk.mutex("/locks/report"):
+    pass
+"""
 IN_MEMORY = """
 from opentelemetry import _logs
 from opentelemetry.sdk._logs import LoggerProvider
@@ -96,7 +111,7 @@ print(text)
 def test_opentelemetry_gets_the_log(servers: str, tmp_path: pathlib.Path) -> None:
     pytest.importorskip("opentelemetry.instrumentation.logging.handler")
     file = tmp_path / "logs.py"
-    file.write_text(IN_MEMORY + changed(python("logs.py"), ADDRESS, servers) + EXPORTED)
+    file.write_text(IN_MEMORY + changed(LOGS, ADDRESS, servers) + EXPORTED)
     done = subprocess.run([sys.executable, "-W", "error", file], capture_output=True, text=True, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"^zklock INFO session opened session=0x", done.stdout, re.MULTILINE), done.stdout
