@@ -70,7 +70,7 @@ class Fastapi:
 
     def __init__(self, hosts: Hosts, servers: str, connect_timeout: int = 60) -> None:
         # A busy machine may take longer than users want to wait.
-        install(hosts, "FastAPI", servers, ("connect_timeout=2", f"connect_timeout={connect_timeout}, try_timeout=60"))
+        install(hosts, "Web application", servers, ("connect_timeout=2", f"connect_timeout={connect_timeout}, try_timeout=60"))
         hosts.write("reports.py", ASYNC_REPORTS)
         self._hosts = hosts
         self._pool = concurrent.futures.ThreadPoolExecutor()
@@ -145,7 +145,7 @@ def queue(hosts: Hosts, task: str) -> None:
 
 def test_celery_runs_a_task_in_one_process_at_a_time(hosts: Hosts, servers: str) -> None:
     hosts.write_celery_config()
-    install(hosts, "Celery", servers, SOON_AGAIN)
+    install(hosts, "Celery task", servers, SOON_AGAIN)
     worker = hosts.python(*WORKER)
     worker.said(r"celery@\S+ ready")
     for _ in range(2):
@@ -162,7 +162,7 @@ def test_celery_runs_a_task_in_one_process_at_a_time(hosts: Hosts, servers: str)
 def test_celery_does_the_work_of_a_process_that_was_killed_and_each_order_once(hosts: Hosts, servers: str) -> None:
     # Only the log says which task has which result.
     hosts.write_celery_config("task_ignore_result = False")
-    install(hosts, "Celery", servers, SOON_AGAIN)
+    install(hosts, "Celery task", servers, SOON_AGAIN)
     worker = hosts.python(*WORKER)
     worker.said(r"celery@\S+ ready")
     killed = [hosts.python("-c", f"import tasks; tasks.{task}") for task in ("report('monday')", "order('4711')")]
@@ -187,7 +187,7 @@ def test_celery_retries_a_task_that_has_lost_its_lock(
     hosts: Hosts, servers: str, ground: Ground, chroot: str
 ) -> None:
     hosts.write("celeryconfig.py", "broker_url = 'memory://'\ntask_always_eager = True\n")
-    install(hosts, "Celery", servers)
+    install(hosts, "Celery task", servers)
     task = hosts.python("-c", "import tasks; tasks.report.delay('monday').get()")
     hosts.await_work(1)
     (node,) = ground.expect_children(f"{chroot}/locks/report-monday", 1)
@@ -213,7 +213,7 @@ def only(processes: typing.Iterable[int]) -> int:
 def test_gunicorn_has_one_worker_that_makes_reports(
     hosts: Hosts, servers: str, ground: Ground, chroot: str
 ) -> None:
-    install(hosts, "gunicorn", servers, ("INTERVAL = 60", "INTERVAL = 0.05"))
+    install(hosts, "Leader", servers, ("INTERVAL = 60", "INTERVAL = 0.05"))
     hosts.let_go()
     server = hosts.python("-m", "gunicorn", "--bind", "127.0.0.1:0")
     address = server.said(r"Listening at: http://(\S+)")[0]
@@ -243,7 +243,7 @@ def test_gunicorn_has_one_worker_that_makes_reports(
 def test_gunicorn_finishes_a_report_before_its_lead_is_free(
     hosts: Hosts, servers: str, ground: Ground, chroot: str
 ) -> None:
-    install(hosts, "gunicorn", servers, ("INTERVAL = 60", "INTERVAL = 0.05"))
+    install(hosts, "Leader", servers, ("INTERVAL = 60", "INTERVAL = 0.05"))
     server = hosts.python("-m", "gunicorn", "--bind", "127.0.0.1:0")
     leader = only(hosts.await_work(1))
     ground.expect_children(f"{chroot}/locks/reports", 2)
@@ -254,76 +254,3 @@ def test_gunicorn_finishes_a_report_before_its_lead_is_free(
     assert server.end() == 0, server.log()
     assert only(hosts.begun()) == leader
     assert ground.children(f"{chroot}/locks/reports") == []
-
-
-def install_django(hosts: Hosts, servers: str) -> typing.Callable[..., Program]:
-    """A function that starts the command with its arguments."""
-    install(hosts, "Django", servers)
-    for package in ("shop", "shop/management", "shop/management/commands"):
-        hosts.write(f"{package}/__init__.py", "")
-    words = ("-m", "django", "makereport", "--settings", "settings", "--pythonpath", ".")
-    return lambda *more: hosts.python(*words, *more)
-
-
-def test_django_runs_a_command_on_one_host(hosts: Hosts, servers: str) -> None:
-    makereport = install_django(hosts, servers)
-    first = makereport()
-    hosts.await_work(1)
-    second = makereport()
-    until(lambda: second.process.poll() is not None or len(hosts.begun()) > 1, hosts.logs)
-    assert len(hosts.begun()) == 1, hosts.logs()
-    assert second.end() == 3 and "another host makes the report" in second.log()
-    third = makereport("--wait", str(PATIENCE))
-    hosts.let_go()
-    assert (first.end(), third.end()) == (0, 0), hosts.logs()
-    assert first.log() == third.log() == "made\n"
-    assert hosts.begun() == [first.pid, third.pid]
-
-
-def test_django_says_that_no_server_answers(hosts: Hosts, ground: Ground, chroot: str) -> None:
-    proxy = ground.proxy()
-    proxy("refuse", "on")
-    command = install_django(hosts, proxy.hosts + chroot)()
-    assert command.end() == 4 and "not sure that nobody else" in command.log()
-    assert hosts.begun() == []
-
-
-def test_apscheduler_runs_jobs_on_one_host(hosts: Hosts, servers: str) -> None:
-    install(hosts, "APScheduler", servers, ('"cron", hour=3', '"interval", seconds=0.1'))
-    hosts.let_go()
-    schedulers = [hosts.python("jobs.py") for _ in range(2)]
-    other = "another host makes the report"
-    until(
-        lambda: any(other in one.log() for one in schedulers) and len(hosts.begun()) > 10 or len(set(hosts.begun())) > 1,
-        hosts.logs,
-    )
-    leader = only(hosts.begun())
-    (first,) = [one for one in schedulers if one.pid == leader]
-    (second,) = [one for one in schedulers if one.pid != leader]
-    second.said(other, times=10)
-    assert only(hosts.begun()) == leader
-    assert first.end(by=signal.SIGTERM) == 0, first.log()
-    until(lambda: hosts.begun()[-1] == second.pid, hosts.logs)
-    order = hosts.begun()
-    assert order == sorted(order, key=[first.pid, second.pid].index)
-    assert second.end(by=signal.SIGTERM) == 0, second.log()
-    for one in schedulers:
-        assert "Traceback" not in one.log()
-
-
-def test_apscheduler_finishes_a_job_before_its_lead_is_free(
-    hosts: Hosts, servers: str, ground: Ground, chroot: str
-) -> None:
-    install(hosts, "APScheduler", servers, ('"cron", hour=3', '"interval", seconds=0.1'))
-    first = hosts.python("jobs.py")
-    hosts.await_work(1)
-    first.process.send_signal(signal.SIGTERM)
-    second = hosts.python("jobs.py")
-    second.said("another host makes the report", times=5)
-    assert ground.children(f"{chroot}/locks/jobs") != []
-    assert first.process.poll() is None
-    hosts.let_go()
-    assert first.end() == 0, first.log()
-    hosts.await_work(2)
-    assert hosts.begun()[-1] == second.pid
-    assert second.end(by=signal.SIGTERM) == 0, second.log()

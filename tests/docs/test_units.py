@@ -17,7 +17,7 @@ from ground import Ground
 from host import Hosts, Program
 from page import ADDRESS, ROOT, blocks, changed
 
-UNITS = blocks("docs/recipes.md", "ini")["systemd"]
+UNITS = blocks("docs/recipes.md", "ini")["Leader"]
 PACKAGED = ROOT / "packaging/zklock@.service"
 ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 NOT_FOUND, WRONG_ARGUMENTS, NOT_EXECUTABLE = 127, 64, 126
