@@ -19,15 +19,15 @@ ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 PERIOD = ('every="1d"', 'every="300000d"')
 
 
-def install(hosts: Hosts, heading: str, file: str, servers: str, *changes: tuple[str, str], to: str = "") -> None:
+def install(hosts: Hosts, heading: str, file: str, servers: str, *changes: tuple[str, str]) -> None:
     text = JOBS[heading][file].replace(ADDRESS, servers)
     for before, after in (PERIOD, *changes):
         text = changed(text, before, after)
-    hosts.write(to + file, text)
+    hosts.write(file, text)
 
 
 def test_the_block_runs_on_one_host(hosts: Hosts, servers: str) -> None:
-    install(hosts, "How to write one", "report.py", servers)
+    install(hosts, "Python", "report.py", servers)
     hosts.let_go()
     first = hosts.python("report.py")
     assert first.end() == 0, first.log()
@@ -78,22 +78,6 @@ def test_celery_runs_the_tasks_of_two_beats_once_in_each_period(hosts: Hosts) ->
         for one in (*beats, worker):
             assert one.end(by=signal.SIGTERM) == 0, one.log()
     assert "Traceback" not in hosts.logs()
-
-
-def test_django_runs_a_job_on_one_host(hosts: Hosts, servers: str) -> None:
-    commands = "app/management/commands/"
-    install(hosts, "Django", "makereport.py", servers, to=commands)
-    for package in ("app/", "app/management/", commands):
-        hosts.write(f"{package}__init__.py", "")
-    hosts.write("settings.py", 'INSTALLED_APPS = ["app"]\n')
-    words = ("-m", "django", "makereport", "--settings", "settings", "--pythonpath", ".")
-    hosts.let_go()
-    first = hosts.python(*words)
-    assert first.end() == 0, first.log()
-    second = hosts.python(*words)
-    assert second.end() == 0, second.log()
-    second.said("has made it")
-    assert hosts.begun() == [first.pid]
 
 
 def of_cron() -> tuple[str, str]:
