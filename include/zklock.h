@@ -1597,11 +1597,12 @@ zklock_status zklock_options_new(zklock_options **options);
  * - reentrant (YES|NO): Whether a thread that holds the lock may acquire it again. Only that thread
  *   may then release its holds. Not for semaphores. Default: no.
  * - naming (NAMING): The library that the lock shares its queue with: curator (also go-zookeeper),
- *   kazoo for mutexes and read/write locks, writelock for mutexes; or the pattern of a home-made
- *   lock, such as {name}_lock_{sequence}. Default: curator.
- * - foreign (refuse|ignore-unknown): Whether an acquire fails if a contender cannot see ours, or
- *   ignores one of a home-made lock and waits for one of a known library. Both may then hold the
- *   lock, unless that contender has nothing to do with it or does see ours. Default: refuse.
+ *   kazoo for mutexes and read/write locks, writelock for mutexes; or the pattern of a custom lock,
+ *   such as {name}_lock_{sequence}. Default: curator.
+ * - foreign (refuse|ignore-unknown): Whether an acquire fails if a contender cannot see ours.
+ *   ignore-unknown is dangerous: an acquire waits for contenders of known libraries, which must see
+ *   ours, and ignores all others, which must have nothing to do with the lock. Otherwise two may
+ *   hold it. Default: refuse.
  * - permits (N): How many permits of a semaphore to acquire at once, up to 256. Default: 1.
  * - limit-at (PATH): The node that stores a semaphore's number of permits, in the format of
  *   Curator's SharedCount.

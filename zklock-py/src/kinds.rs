@@ -46,8 +46,9 @@ use zklock::{Error, JobSpec, LockSpec};
 /// a set or a choice, only its own name has an effect.
 ///
 /// Two options matter only if other libraries use the lock too. ``naming`` says how the nodes are named: see ``mutex``. ``foreign`` says
-/// what to do about a contender that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"ignore-unknown"`` ignores one
-/// of a home-made lock, with a warning in the log at each grant, and waits for one of a known library.
+/// what to do about a contender that cannot see ours: ``"refuse"`` raises ``ForeignContender``. ``"ignore-unknown"`` is dangerous: it
+/// waits for contenders of known libraries, which must see ours, and ignores all others, which must have nothing to do with the
+/// lock. Otherwise two may hold it. The log has a warning at each grant that ignores one.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     /// Dropped first, here and elsewhere: without it nothing is reported, and then the client may be closed.
@@ -116,7 +117,7 @@ impl BaseClient {
     ///
     /// It shares a queue with Curator's ``InterProcessMutex`` of the same path. ``naming`` says how its nodes are named:
     /// ``"curator"``, ``"kazoo"`` to share the queue of a ``kazoo.recipe.lock.Lock``, ``"writelock"`` to share that of
-    /// ZooKeeper's own ``WriteLock``, or a pattern to share that of a home-made lock:
+    /// ZooKeeper's own ``WriteLock``, or a pattern to share that of a custom lock:
     ///
     /// >>> with zk.mutex("/shop/report", naming="{name}_lock_{sequence}") as hold:
     /// ...     hold.node.startswith("/shop/report_lock_0")
@@ -139,7 +140,7 @@ impl BaseClient {
     /// A thread that holds the read side and acquires the write side waits until the read side is released. If only that
     /// thread can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue
     /// with Curator's ``InterProcessReadWriteLock``, or with ``naming="kazoo"`` with kazoo's ``ReadLock`` and
-    /// ``WriteLock``. With a pattern such as ``naming="{any}-{R|W}-{sequence}"`` it shares one with a home-made lock whose
+    /// ``WriteLock``. With a pattern such as ``naming="{any}-{R|W}-{sequence}"`` it shares one with a custom lock whose
     /// readers have ``R`` there and its writers ``W``: see :meth:`mutex`. A writer's token is larger than those of earlier
     /// readers, and a reader's token is larger than those of earlier writers. Among readers that hold the lock together, the
     /// order of tokens means nothing.

@@ -43,7 +43,7 @@ pub(crate) struct Choice {
     #[arg(hide_short_help = true, long, value_name = "PATH", group = "lock")]
     single_node: Option<String>,
 
-    /// Share the queue of another library, kazoo or writelock, or of a home-made lock: for one whose nodes are called
+    /// Share the queue of another library, kazoo or writelock, or of a custom lock: for one whose nodes are called
     /// report_lock_0000000001, the pattern is '{name}_lock_{sequence}'. {any} stands for what each contender chooses, and
     /// {R|W} for the letters of readers and writers
     #[arg(hide_short_help = true, long, value_name = "NAMING")]

@@ -24,13 +24,13 @@ pub(crate) struct Subject {
     #[arg(value_parser = lock_path)]
     pub(crate) path: String,
 
-    /// How the contenders of a home-made lock are named, as for `zklock run`
+    /// How the contenders of a custom lock are named, as for `zklock run`
     #[arg(long, value_name = "PATTERN")]
     naming: Option<Naming>,
 }
 
 impl Subject {
-    /// Finds the locks at the path that anybody holds or waits for. With a pattern, it is the home-made one.
+    /// Finds the locks at the path that anybody holds or waits for. With a pattern, it is the custom one.
     pub(crate) async fn find(&self, client: &Client) -> Result<Vec<Found>, Failure> {
         let path = &self.path;
         match &self.naming {

@@ -66,10 +66,10 @@ crate::listed! {
         /// Fail, and name it: no lock is better than a false one.
         #[default]
         Refuse,
-        /// Ignore one that cannot be read, and log its name at each grant: a contender of a
-        /// home-made lock, or a holder of kazoo's semaphore. Wait for one that can be read like for
-        /// any other. This is right only if they have nothing to do with the lock, or see ours all
-        /// the same.
+        /// Dangerous. Wait for one that can be read, which is of a known library. Ignore one that
+        /// cannot be read, even if it holds the lock, and log its name at each grant: a contender of
+        /// a custom lock, or a holder of kazoo's semaphore. This is right only if the former see
+        /// ours, and the latter have nothing to do with the lock. Otherwise two may hold it.
         IgnoreUnknown,
     }
 }

@@ -9,7 +9,7 @@ use crate::pattern::{Part, Pattern};
 use std::fmt;
 use std::str::FromStr;
 
-/// The names of the contenders of one home-made lock.
+/// The names of the contenders of one custom lock.
 ///
 /// ```
 /// use zklock_machine::layout::Layout;
@@ -47,7 +47,7 @@ impl fmt::Display for InvalidPattern {
 impl std::error::Error for InvalidPattern {}
 
 impl Naming {
-    /// Makes the naming scheme of a home-made lock from a pattern, so that contenders with such names and ours share one queue. All
+    /// Makes the naming scheme of a custom lock from a pattern, so that contenders with such names and ours share one queue. All
     /// that its contenders do must be what ZooKeeper's recipe for locks says: each creates an ephemeral sequential node, and the
     /// lowest number holds.
     ///

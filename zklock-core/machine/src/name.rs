@@ -233,7 +233,7 @@ pub enum Naming {
     Kazoo,
     /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child that ends with `-` and a number.
     WriteLock,
-    /// The layout of a home-made lock. [`Naming::pattern`] makes it of a text.
+    /// The layout of a custom lock. [`Naming::pattern`] makes it of a text.
     Pattern(Pattern),
 }
 
@@ -313,7 +313,7 @@ pub enum Scheme {
     KazooRead,
     /// ZooKeeper's own `WriteLock`.
     WriteLock,
-    /// A contender of a home-made lock, with this role. Its names are those of a [layout](crate::layout::Layout).
+    /// A contender of a custom lock, with this role. Its names are those of a [layout](crate::layout::Layout).
     Pattern(Role),
     /// The one node of a lock without a queue.
     Single,

@@ -21,7 +21,7 @@ pub(super) fn refused(path: &str, refusal: Refusal, loss: Option<LossReason>) ->
             ErrorKind::ForeignContender,
             format!(
                 "the lock {path} has the contender {name}: it ends with a sequence number, like the \
-                 contenders of home-made locks, and is not of a library that zklock knows; neither side sees \
+                 contenders of custom locks, and is not of a library that zklock knows; neither side sees \
                  the other, so both could hold at once; join its queue with a pattern for such names, such as \
                  the naming lock-{{sequence}}, give the lock a path of its own for all its users, or set \
                  foreign to ignore-unknown if {name} has nothing to do with it"

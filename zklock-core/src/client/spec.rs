@@ -58,11 +58,11 @@ const NAMED: &[Named<LockSpec>] = &[
         |spec, text| Ok(spec.reentrant(yes_or_no(text)?))),
     named("naming", Value::Text("NAMING"), "curator",
         "The library that the lock shares its queue with: curator (also go-zookeeper), kazoo for mutexes and read/write locks, writelock \
-         for mutexes; or the pattern of a home-made lock, such as {name}_lock_{sequence}",
+         for mutexes; or the pattern of a custom lock, such as {name}_lock_{sequence}",
         |spec, text| Ok(spec.naming(text.parse()?))),
     named("foreign", Value::Text("refuse|ignore-unknown"), "refuse",
-        "Whether an acquire fails if a contender cannot see ours, or ignores one of a home-made lock and waits for one of a known library. \
-         Both may then hold the lock, unless that contender has nothing to do with it or does see ours",
+        "Whether an acquire fails if a contender cannot see ours. ignore-unknown is dangerous: an acquire waits for contenders of known \
+         libraries, which must see ours, and ignores all others, which must have nothing to do with the lock. Otherwise two may hold it",
         |spec, text| match text {
             "refuse" => Ok(spec.foreign(Foreign::Refuse)),
             "ignore-unknown" => Ok(spec.foreign(Foreign::IgnoreUnknown)),
@@ -442,7 +442,7 @@ impl LockSpec {
     /// A mutex can use any naming scheme, a read/write lock Curator's or kazoo's, and all other kinds only Curator's. A lock
     /// recognises the contenders of every naming scheme, whatever its own is.
     ///
-    /// With a [pattern](Naming::pattern), a mutex or a read/write lock is a member of the queue of a home-made lock. It then
+    /// With a [pattern](Naming::pattern), a mutex or a read/write lock is a member of the queue of a custom lock. It then
     /// ignores all children whose names do not match. It cannot be a part of a set or a choice of locks, and its read side
     /// cannot be acquired by the owner of its write side.
     ///
@@ -465,7 +465,8 @@ impl LockSpec {
     }
 
     /// Sets what to do about a contender that cannot see ours. Default: fail with
-    /// [`ForeignContender`](ErrorKind::ForeignContender). It has no effect on a single-node lock, which has no queue.
+    /// [`ForeignContender`](ErrorKind::ForeignContender). `IgnoreUnknown` is dangerous: it ignores every contender that is not
+    /// of a known library, even one that holds the lock. It has no effect on a single-node lock, which has no queue.
     ///
     /// # Examples
     ///
