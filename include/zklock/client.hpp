@@ -115,7 +115,7 @@ public:
     lock election(const std::string &path, const options &how = options()) const {
         return made(zklock_election_new, path, how);
     }
-    /** The single-node lock at a path: one node and no queue, for jobs that are tried once. */
+    /** The single-node lock at a path: one node and no queue, shared with programs that create that node. */
     lock single_node(const std::string &path, const options &how = options()) const {
         return made(zklock_single_node_new, path, how);
     }

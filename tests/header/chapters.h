@@ -48,7 +48,7 @@
  * - zklock_all_new: several locks at once, all of them or none
  * - zklock_any_new: any one of several locks, whichever is free first
  * - zklock_election_new: one leader, which zklock_observe reports
- * - zklock_single_node_new: one node and no queue, for jobs that are tried once
+ * - zklock_single_node_new: one node and no queue, shared with programs that create that node
  *
  * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new. A job
  * (zklock_job_new) is a mutex that remembers its last run, so that it runs once in each period.
@@ -68,9 +68,10 @@
  *   minSessionTimeout was lowered.
  * - No server grants less than half of the session timeout that another one granted.
  *
- * You learn of a loss within a tenth of the session timeout, whatever its cause: from the hold's
+ * While the servers answer, you learn of a loss within a tenth of the session timeout: from the hold's
  * state, its event, its callback, zklock_hold_wait_lost or zklock_release. The options loss-timeout and
- * heartbeat of a client can make that time longer.
+ * heartbeat of a client can make that time longer. If the servers fall silent, zklock_hold_valid_for
+ * gives 0 before anyone else can get the lock.
  *
  * You can ask whether others wait for what you hold (zklock_hold_is_wanted). While no other client
  * wants a lock, it can stay with the client that held it last (the option linger of a lock). That
@@ -304,9 +305,10 @@
  *
  * A process may end while it holds or waits for locks: nothing hangs. The servers free its locks when
  * its session has timed out. zklock_client_close frees them at once. A wait that failed leaves no
- * node. (If main ends with pthread_exit, the library's threads keep the process alive: call exit
- * instead.) Every function may be called in atexit handlers and in destructors of static objects. The
- * library stays loaded after dlclose.
+ * node, unless the servers take longer than 30 ms to confirm its deletion. (If main ends with
+ * pthread_exit, the library's threads keep the process alive: call exit instead.) Every function may be
+ * called in atexit handlers and in destructors of static objects. The library stays loaded after
+ * dlclose.
  */
 
 #ifndef ZKLOCK_H

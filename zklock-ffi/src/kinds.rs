@@ -107,8 +107,8 @@ export! {
     }
 
     /// Creates the single-node lock at a path. The client that creates the node "lock" below the path
-    /// holds the lock. There is no queue and no order, so use it for jobs that are tried once and
-    /// skipped if another process is doing them.
+    /// holds the lock. There is no queue and no order. Use it only to share a lock with programs that
+    /// create that node. For a job, see zklock_job_new.
     ///
     /// @param client the client. You may free it before the lock.
     /// @param path such as "/jobs/nightly".

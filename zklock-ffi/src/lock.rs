@@ -78,8 +78,8 @@ export! {
     /// that is. To find out, a wait asks them shortly before its end, and a try asks at most once a
     /// second.
     ///
-    /// A call that fails leaves no node in the queue, so the process may end right after it. It waits
-    /// until the servers have confirmed that, for 30 ms at most.
+    /// A call that fails deletes its node, and waits until the servers have confirmed that, for 30 ms at
+    /// most. So the process may end right after it, unless the servers take longer.
     ///
     /// @param lock the lock.
     /// @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.

@@ -211,7 +211,7 @@ impl BaseClient {
         Self::made(slf, "election", LockSpec::election(path), with)
     }
 
-    /// The single-node lock at ``path``: a single node that exists or not, for jobs that are tried once.
+    /// The single-node lock at ``path``: one node, to share a lock with programs that create that node.
     ///
     /// >>> job = zk.single_node("/locks/doc", timeout=0)
     /// >>> with job as hold:

@@ -39,7 +39,7 @@ pub(crate) struct Choice {
     #[arg(long, value_name = "PATH", group = "lock")]
     election: Option<String>,
 
-    /// Hold the single-node lock at this path: one node and no queue, for jobs that try once
+    /// Hold the single-node lock at this path: one node and no queue, shared with programs that create that node
     #[arg(hide_short_help = true, long, value_name = "PATH", group = "lock")]
     single_node: Option<String>,
 

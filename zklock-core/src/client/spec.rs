@@ -96,8 +96,8 @@ enum Kind {
     Write,
     /// One contender leads, and the others are ready to take over: Curator's `LeaderLatch`.
     Election,
-    /// A single node, which exists or not, for jobs that are tried once. There is no queue. When the node is deleted, all
-    /// waiters are woken, and the first to create it again has the lock.
+    /// A single node, which exists or not, to share a lock with programs that create that node. There is no queue. When the
+    /// node is deleted, all waiters are woken, and the first to create it again has the lock.
     ///
     /// The nodes of all holders have the same path. So each holder has a second node beside it, its companion
     /// `holder-<uuid>-of-lock`. Both are created in one transaction, and deleted in one. So a holder deletes its own node and
