@@ -1,4 +1,4 @@
-"""The programs of docs/fencing.md in other languages than Python refuse what comes too late, in the same fences."""
+"""The programs to which docs/fencing.md leads in other languages than Python refuse what comes too late, in the same fences."""
 
 from __future__ import annotations
 
@@ -19,13 +19,9 @@ from zklock import fence
 from zklock.fence import Stamp
 
 PAGE = (ROOT / "docs/fencing.md").read_text()
+PROGRAMS = {"c": "zklock-ffi/examples/fenced_postgresql.c", "rust": "tests/fences/pay.rs"}
 LATER = 2**62
 Program = typing.Callable[[], "subprocess.CompletedProcess[str]"]
-
-
-def block(language: str) -> str:
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    return typing.cast("str", text)
 
 
 @pytest.fixture
@@ -50,11 +46,11 @@ def shop(postgresql: databases.Address, monkeypatch: pytest.MonkeyPatch) -> typi
 
 
 def in_c(folder: pathlib.Path, text: str) -> list[str]:
-    (folder / "pay.c").write_text(text)
-    command = re.match("// (.*)\n", text)
+    command = re.match(r"// (cc (\w+)\.c .*)\n", text)
     assert command
+    (folder / f"{command[2]}.c").write_text(text)
     subprocess.run(["sh", "-ec", f"{command[1]} -Wall -Wextra -Werror"], cwd=folder, check=True, timeout=120)
-    return [str(folder / "pay")]
+    return [str(folder / command[2])]
 
 
 def in_rust(folder: pathlib.Path, text: str) -> list[str]:
@@ -82,8 +78,8 @@ LONG = pytest.mark.skipif(not os.environ.get("ZKLOCK_LONG"), reason="only with -
 def test_a_transaction_is_refused_after_a_later_holder(
     language: str, tmp_path: pathlib.Path, zookeeper: str, shop: psycopg.Connection
 ) -> None:
-    text = block(language)
-    assert ADDRESS in text
+    text = (ROOT / PROGRAMS[language]).read_text()
+    assert ADDRESS in text and f"(../{PROGRAMS[language]})" in PAGE
     words = LANGUAGES[language](tmp_path, text.replace(ADDRESS, zookeeper))
 
     def amount() -> object:
@@ -105,7 +101,8 @@ def test_a_transaction_is_refused_after_a_later_holder(
 
 
 def test_the_command_and_python_share_the_fence_of_a_folder(tmp_path: pathlib.Path, zookeeper: str) -> None:
-    script = block("sh").replace("./make-the-report", "echo done")
+    (script,) = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    script = script.replace("./make-the-report", "echo done")
     (tmp_path / "reports").mkdir()
     folder = fence.Directory(tmp_path / "reports")
 

@@ -1,4 +1,4 @@
-"""The programs of docs/fencing.md do what the page says, and refuse what comes too late."""
+"""The programs of the pages about fences do what the pages say, and refuse what comes too late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import boto3
 import databases
 import httpx
 import psycopg
-import pymysql
 import pytest
 import redis
 from databases import Database
@@ -24,7 +23,9 @@ from zklock import fence
 from zklock.fence import Stamp
 from zklock.fence._settle import now
 
-PROGRAMS = blocks("docs/fencing.md", "python")
+FENCING, STORES = PAGES = ("docs/fencing.md", "docs/fencing-stores.md")
+# By heading: no heading is on both pages.
+PROGRAMS = {heading: files for page in PAGES for heading, files in blocks(page, "python").items()}
 # Greater than any token of a server that has just started.
 LATER = 2**62
 
@@ -47,7 +48,7 @@ Run = typing.Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(hosts: Hosts, zookeeper: str) -> Run:
-    """Runs a program of the page, with changes. Returns its status and its output."""
+    """Runs a program of the pages, with changes. Returns its status and its output."""
 
     def run(heading: str, file: str, *changes: tuple[str, str]) -> tuple[int, str]:
         text = PROGRAMS[heading][file]
@@ -71,9 +72,9 @@ def is_late(answer: tuple[int, str]) -> bool:
 
 
 def test_every_program_is_tested_and_short() -> None:
-    page = (ROOT / "docs/fencing.md").read_text()
+    text = "".join((ROOT / page).read_text() for page in PAGES)
     own = pathlib.Path(__file__).read_text()
-    assert page.count("```py") == sum(len(files) for files in PROGRAMS.values())
+    assert text.count("```py") == sum(len(files) for files in PROGRAMS.values())
     for heading, files in PROGRAMS.items():
         for file, text in files.items():
                 assert f'"{heading}"' in own and f'"{file}"' in own and len(text.splitlines()) <= 32
@@ -93,21 +94,9 @@ def test_postgresql(run: Run, zookeeper: str, postgresql: databases.Address, mon
         shop.execute("UPDATE zklock_fences SET token = %s", (LATER,))
         assert is_late(run("PostgreSQL", "pay.py")) and is_late(run("SQLAlchemy and asyncio", "pay_later.py"))
         assert shop.execute("SELECT amount FROM account").fetchall() == [(120,)]
-        (reset,) = re.findall(r"^DELETE .*;$", (ROOT / "docs/fencing.md").read_text(), re.MULTILINE)
+        (reset,) = re.findall(r"^DELETE .*;$", (ROOT / FENCING).read_text(), re.MULTILINE)
         shop.execute(reset)
     assert run("PostgreSQL", "pay.py") == (0, "130\n")
-
-
-def test_mysql(run: Run, mysql: databases.Address) -> None:
-    with contextlib.closing(pymysql.connect(**mysql.mysql, autocommit=True)) as admin:
-        cursor = admin.cursor()
-        cursor.execute("CREATE DATABASE shop")
-        port = ("3306", str(mysql.port))
-        assert run("MariaDB and MySQL", "pay.py", port) == (0, "110\n")
-        cursor.execute("UPDATE shop.zklock_fences SET token = %s", (LATER,))
-        assert is_late(run("MariaDB and MySQL", "pay.py", port))
-        cursor.execute("SELECT amount FROM shop.account")
-        assert cursor.fetchall() == ((110,),)
 
 
 def test_redis(run: Run, zookeeper: str, redis_port: int) -> None:
@@ -165,7 +154,7 @@ def test_http(run: Run, hosts: Hosts, zookeeper: str) -> None:
 
 @pytest.mark.parametrize("database", ["sqlite3", "psycopg2", "pymysql"], indirect=True)
 def test_the_form_without_a_table_refuses_smaller_tokens(database: Database) -> None:
-    page = (ROOT / "docs/fencing.md").read_text()
+    page = (ROOT / STORES).read_text()
     (form,) = re.findall(r"^UPDATE account\n(?:.*\n)+?(?=```)", page, re.MULTILINE)
     (create,) = re.findall(r"^CREATE TABLE account .*\n(?:.*\n)+?(?=```)", page, re.MULTILINE)
 

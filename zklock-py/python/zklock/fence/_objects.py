@@ -23,8 +23,8 @@ class Object:
     The object itself is a short text in JSON: the name, the ensemble, the token as a text, and the key of the data. The data are
     another object, with a key that is never used again. So each text differs from all before it, and so does its ``ETag``. The
     ``ETag`` of the data is not enough: in most stores it is a hash of the bytes alone, so it stays the same when only the token is
-    raised. The text is replaced with ``If-Match``, and created with ``If-None-Match``. The store must support both: docs/fencing.md
-    lists stores that do.
+    raised. The text is replaced with ``If-Match``, and created with ``If-None-Match``. The store must support both:
+    docs/fencing-stores.md lists stores that do.
 
     Each method takes a hold or a ``Stamp`` first, and raises ``StaleToken`` if a later holder has written, ``OtherEnsemble`` if
     the object is of another ensemble, and ``InvalidInput`` if it is of another name. Errors of the store are raised unchanged. In

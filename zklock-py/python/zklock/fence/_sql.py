@@ -129,8 +129,8 @@ def transaction(connection: typing.Any, hold: AnyStamped, name: str | None = Non
     back the transaction, and the token with it. The row of the name is locked until the end of the block: a later holder waits for
     it, and an earlier one waits and is then refused. Do not commit or roll back inside of the block, and do not catch errors of the
     database in it. If such an error, or anything else, has ended the transaction, the end of the block raises ``Error`` and commits
-    nothing more. It cannot take back a statement that is committed by then: docs/fencing.md says which libraries commit each one
-    after that. All that other threads or tasks do with the connection meanwhile is in the transaction.
+    nothing more. It cannot take back a statement that is committed by then: docs/fencing.md and docs/fencing-stores.md say which
+    libraries commit each one after that. All that other threads or tasks do with the connection meanwhile is in the transaction.
 
     ``connection`` is one of psycopg, psycopg2, PyMySQL, mysqlclient or sqlite3, or a ``Connection`` or ``Session`` of SQLAlchemy 2.
     Use ``async with`` for one of asyncpg, aiosqlite, psycopg's ``AsyncConnection``, and SQLAlchemy's ``AsyncConnection`` and
