@@ -1,11 +1,11 @@
-"""The examples of the guide to testing your own code, unchanged: they need no ZooKeeper, and nothing from this folder."""
+"""The tests in docs/testing.md, unchanged: they need no ZooKeeper, and nothing from this folder."""
 
 from __future__ import annotations
 
 import pathlib
 import re
 
-GUIDE = pathlib.Path(__file__).parents[3] / "zklock-testkit/README.md"
+GUIDE = pathlib.Path(__file__).parents[3] / "docs/testing.md"
 
 [EXAMPLE] = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
 # Its functions are tests of this module.
