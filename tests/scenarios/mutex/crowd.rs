@@ -26,7 +26,7 @@ async fn waiting_attempts_with_more_watches_than_fit_into_a_request_survive_a_re
     }
     let admin = operator();
     for path in &paths {
-        admin.wait_for_children(path, 2, Duration::from_secs(10));
+        admin.wait_for_children(path, 2, SOON);
     }
     assert_eq!(waiter.stats().sessions, 1, "150 KiB of watched paths stand in one session");
     proxy.reset();
