@@ -3,7 +3,6 @@
 #include "events.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,81 +21,6 @@ static zklock_hold *ends(zklock_client *client, zklock_call *call, void *context
     CHECK(event.call == call && event.context == context);
     IS(zklock_call_hold(call, &hold), wanted);
     return hold;
-}
-
-/* Checks that the call has its event, and this result, and frees it. */
-static void done(zklock_client *client, zklock_call *call, zklock_status wanted) {
-    CHECK(expect(client, ZKLOCK_EVENT_CALL).call == call);
-    IS(zklock_call_finish(call, NULL), wanted);
-    zklock_call_free(call);
-}
-
-typedef struct {
-    zklock_call *call;
-    zklock_status wanted;
-    int events;
-} job;
-
-TEST(thousands_of_acquires_go_through_one_descriptor) {
-    enum { CALLS = 2000, FEW = 8 };
-    static job jobs[CALLS];
-    rivals all = new_rivals();
-    zklock_client *client = follow(all.client);
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0), *busy = all.lock;
-    zklock_hold *held = acquire(all.others, SOON_MS);
-    struct rlimit limit, few;
-    int left = 0, free = dup(0);
-    CHECK(free >= 0 && !close(free));
-    CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
-    few = limit;
-    few.rlim_cur = (rlim_t)(free + FEW);
-    CHECK(!setrlimit(RLIMIT_NOFILE, &few));
-    memset(jobs, 0, sizeof jobs);
-    for (int at = 0; at < CALLS; at++) {
-        job *job = &jobs[at];
-        switch (at % 10) {
-        case 0:
-            job->call = start(busy, 50 + at % 7, job);
-            job->wanted = ZKLOCK_TIMEOUT;
-            break;
-        case 1:
-            job->call = start(busy, ZKLOCK_FOREVER, job);
-            job->wanted = ZKLOCK_INTERRUPTED;
-            break;
-        case 2:
-            job->call = start(at % 20 == 2 ? lock : busy, ZKLOCK_FOREVER, job);
-            break;
-        default:
-            job->call = start(lock, ZKLOCK_FOREVER, job);
-            job->wanted = ZKLOCK_OK;
-        }
-    }
-    for (int at = 0; at < CALLS; at++) {
-        if (at % 10 == 1) OK(zklock_call_cancel(jobs[at].call));
-        if (at % 10 == 2) zklock_call_free(jobs[at].call);
-        left += at % 10 != 2;
-    }
-    struct pollfd any = {.fd = descriptor_of(client), .events = POLLIN};
-    for (int64_t until = now_ms() + 2 * SOON_MS; left;) {
-        zklock_event event;
-        zklock_hold *hold = NULL;
-        CHECK(now_ms() < until);
-        CHECK(poll(&any, 1, SOON_MS) == 1);
-        OK(zklock_client_next_event(client, &event));
-        job *job = event.context;
-        CHECK(event.kind == ZKLOCK_EVENT_CALL && job >= jobs && job < jobs + CALLS);
-        CHECK(event.call == job->call && (job - jobs) % 10 != 2 && ++job->events == 1);
-        IS(zklock_call_hold(job->call, &hold), job->wanted);
-        zklock_call_free(job->call);
-        zklock_hold_free(hold);
-        left--;
-    }
-    is_quiet(client, 20);
-    CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-    CHECK(stats_of(client).grants >= CALLS * 7 / 10);
-    give_back(held);
-    zklock_lock_free(lock);
-    free_rivals(&all);
 }
 
 TEST(a_started_acquire_has_one_event_whatever_ends_it) {
@@ -139,68 +63,25 @@ TEST(a_started_acquire_has_one_event_whatever_ends_it) {
     free_rivals(&all);
 }
 
-TEST(a_result_that_comes_at_once_has_one_event_with_its_handle) {
-    enum { ROUNDS = 500 };
-    zklock_client *client = follow(new_client());
-    zklock_lock *lock = new_mutex(client, fresh_path(), IS_REENTRANT);
-    zklock_hold *outer = acquire(lock, SOON_MS), *inner = acquire(lock, 0);
-    zklock_call *call;
-    int context;
-    OK(zklock_hold_set_context(inner, &context));
-    OK(zklock_release_start(inner, &call));
-    zklock_event event = expect(client, ZKLOCK_EVENT_CALL);
-    CHECK(event.call == call && event.hold == inner && event.context == &context);
-    zklock_call_free(call);
-    zklock_hold_free(inner);
-    OK(zklock_client_close(client));
-    /* The loss and the end of the connection, in any order. */
-    for (int seen = 0; seen < 2; seen++) {
-        event = next(client);
-        CHECK(event.kind == ZKLOCK_EVENT_CLOSED || (event.kind == ZKLOCK_EVENT_LOST && event.hold == outer));
-    }
-    for (int round = 0; round < ROUNDS; round++) {
-        call = start(lock, ZKLOCK_FOREVER, NULL);
-        ends(client, call, NULL, ZKLOCK_CLOSED);
-        zklock_call_free(call);
-    }
-    is_quiet(client, 20);
-    free_all(outer, lock, client);
-}
-
 TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
     zklock_client *client = follow(new_client());
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0), *second = new_mutex(client, fresh_path(), 0);
-    zklock_call *call = start(lock, SOON_MS, NULL), *later;
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_call *call = start(lock, SOON_MS, NULL);
     int descriptor = descriptor_of(client);
     zklock_hold *hold;
     /* The only event of all. */
     CHECK(readable(descriptor, SOON_MS));
     zklock_call_free(call);
     is_quiet(client, 20);
-    /* The first of two. */
-    call = start(second, SOON_MS, NULL);
-    CHECK(readable(descriptor, SOON_MS));
-    later = start(second, 0, NULL);
-    EVENTUALLY(zklock_call_hold(later, &hold) == ZKLOCK_TIMEOUT);
-    zklock_call_free(call);
-    CHECK(readable(descriptor, 0));
-    ends(client, later, NULL, ZKLOCK_TIMEOUT);
-    zklock_call_free(later);
-    is_quiet(client, 0);
-    /* A hold that is lost, and a call that is done. */
+    /* A hold that is lost. */
     hold = acquire(lock, SOON_MS);
     ground("delete %s", node_of(hold));
     CHECK(readable(descriptor, SOON_MS));
     zklock_hold_free(hold);
     is_quiet(client, 20);
-    OK(zklock_contenders_start(lock, &call));
-    CHECK(readable(descriptor, SOON_MS));
-    zklock_call_free(call);
-    is_quiet(client, 20);
     IS(zklock_call_set_context(call, NULL), ZKLOCK_INVALID_HANDLE);
     IS(zklock_hold_set_context(hold, NULL), ZKLOCK_INVALID_HANDLE);
     settled(client);
-    zklock_lock_free(second);
     free_all(NULL, lock, client);
 }
 
@@ -247,54 +128,6 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     zklock_call_free(call);
     is_quiet(client, 20);
     free_all(hold, lock, client);
-}
-
-TEST(calls_of_all_that_a_client_made_have_events) {
-    zklock_client *client = follow(new_client()), *connected;
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_barrier *barrier = new_barrier(client, fresh_path());
-    zklock_double_barrier *round = new_double_barrier(client, fresh_path(), 1);
-    zklock_member *member;
-    zklock_call *call, *connects, *waits;
-    OK(zklock_client_new_lazy(servers(), NULL, &connected));
-    OK(zklock_client_connect_start(connected, ZKLOCK_FOREVER, &connects));
-    OK(zklock_barrier_set_start(barrier, &call));
-    done(client, call, ZKLOCK_OK);
-    OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &waits));
-    is_quiet(client, 20);
-    OK(zklock_barrier_wait_start(barrier, 1, &call));
-    done(client, call, ZKLOCK_TIMEOUT);
-    for (int again = 0; again < 2; again++) OK(zklock_call_cancel(waits));
-    done(client, waits, ZKLOCK_INTERRUPTED);
-    zklock_barrier_free(barrier);
-    OK(zklock_double_barrier_enter_start(round, SOON_MS, &call));
-    zklock_double_barrier_free(round);
-    CHECK(expect(client, ZKLOCK_EVENT_CALL).call == call);
-    OK(zklock_call_member(call, &member));
-    zklock_call_free(call);
-    OK(zklock_member_leave_start(member, SOON_MS, &call));
-    done(client, call, ZKLOCK_OK);
-    zklock_member_free(member);
-    OK(zklock_contenders_start(lock, &call));
-    done(client, call, ZKLOCK_OK);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    zklock_write write = {.kind = ZKLOCK_WRITE_DELETE, .path = "/there/is/none", .version = ZKLOCK_ANY_VERSION};
-    OK(zklock_hold_commit_start(hold, &write, 1, &call));
-    done(client, call, ZKLOCK_CONFLICT);
-    give_back(hold);
-    await_call(connects);
-    zklock_call_free(connects);
-    is_quiet(client, 20);
-    follow(connected);
-    OK(zklock_client_close_start(connected, &call));
-    for (int seen = 0; seen < 2; seen++) {
-        zklock_event event = next(connected);
-        CHECK(event.kind == ZKLOCK_EVENT_CLOSED || (event.kind == ZKLOCK_EVENT_CALL && event.call == call));
-    }
-    OK(zklock_call_finish(call, NULL));
-    zklock_call_free(call);
-    zklock_client_free(connected);
-    free_all(NULL, lock, client);
 }
 
 TEST(what_happened_before_somebody_asked_is_not_told) {
@@ -344,7 +177,7 @@ TEST(a_freed_client_has_no_descriptor_and_its_started_acquires_go_on) {
     zklock_lock_free(lock);
 }
 
-enum { SHARED = 500 };
+enum { SHARED = 2000, FEW = 8 };
 
 typedef struct {
     zklock_client *client;
@@ -364,10 +197,13 @@ static void *asks(void *given) {
     return NULL;
 }
 
-TEST(of_many_threads_that_ask_one_has_each_event) {
+TEST(thousands_of_calls_go_through_one_descriptor_and_of_many_threads_that_ask_one_has_each_event) {
     static shared shared;
     zklock_call *calls[SHARED];
     thread threads[4];
+    struct rlimit limit, few;
+    int free = dup(0);
+    CHECK(free >= 0 && !close(free) && !getrlimit(RLIMIT_NOFILE, &limit));
     memset(&shared, 0, sizeof shared);
     shared.client = follow(new_client());
     shared.left = SHARED;
@@ -375,6 +211,9 @@ TEST(of_many_threads_that_ask_one_has_each_event) {
     /* The close gives all of them their result at once. */
     OK(zklock_client_close(shared.client));
     expect(shared.client, ZKLOCK_EVENT_CLOSED);
+    few = limit;
+    few.rlim_cur = (rlim_t)(free + FEW);
+    CHECK(!setrlimit(RLIMIT_NOFILE, &few));
     /* All calls start before any thread asks, so that each event finds its context. */
     for (int at = 0; at < SHARED; at++) calls[at] = start(lock, SOON_MS, &shared.events[at]);
     for (int at = 0; at < 4; at++) threads[at] = start_thread(asks, &shared);
@@ -384,36 +223,18 @@ TEST(of_many_threads_that_ask_one_has_each_event) {
         zklock_call_free(calls[at]);
     }
     is_quiet(shared.client, 20);
+    CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
     free_all(NULL, lock, shared.client);
 }
 
 TEST(changes_of_the_connection_are_told_and_no_loss_is_left_out) {
     rivals all = new_rivals();
     zklock_client *client = follow(all.client);
-    for (int again = 0; again < 2; again++) {
-        ground("refuse %d on", all.proxy);
-        ground("reset %d", all.proxy);
-        expect(client, ZKLOCK_EVENT_DISCONNECTED);
-        is_quiet(client, 20);
-        ground("refuse %d off", all.proxy);
-        expect(client, ZKLOCK_EVENT_CONNECTED);
-    }
-    /* Several outages are one if they are over before anybody looks, and so are several sessions. */
-    for (int again = 0; again < 3; again++) {
-        ground("reset %d", all.proxy);
-        CHECK(readable(descriptor_of(client), SOON_MS));
-        give_back(acquire(all.lock, SOON_MS));
-    }
+    ground("refuse %d on", all.proxy);
+    ground("reset %d", all.proxy);
     expect(client, ZKLOCK_EVENT_DISCONNECTED);
+    ground("refuse %d off", all.proxy);
     expect(client, ZKLOCK_EVENT_CONNECTED);
-    for (uint64_t sessions = 2; sessions <= 3; sessions++) {
-        expire_session(all.proxy);
-        EVENTUALLY(stats_of(client).sessions == sessions);
-        give_back(acquire(all.lock, SOON_MS));
-    }
-    expect(client, ZKLOCK_EVENT_SESSION_LOST);
-    expect(client, ZKLOCK_EVENT_CONNECTED);
-    is_quiet(client, 20);
     zklock_hold *hold = acquire(all.lock, SOON_MS);
     expire_session(all.proxy);
     for (int lost = 0, session_lost = 0, connected = 0; !lost || !session_lost || !connected;) {
@@ -451,7 +272,6 @@ static void connects_for_an_acquire(zklock_client *client, zklock_lock *lock) {
 
 TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_own_events) {
     zklock_client *client, *followed;
-    zklock_call *call;
     int status;
     OK(zklock_client_new_lazy(servers(), NULL, &client));
     OK(zklock_client_new_lazy(servers(), NULL, &followed));
@@ -471,61 +291,36 @@ TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_o
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
     connects_for_an_acquire(client, lock);
-    OK(zklock_client_connect_start(client, SOON_MS, &call));
-    done(client, call, ZKLOCK_OK);
     OK(zklock_client_connect(followed, SOON_MS));
     expect(followed, ZKLOCK_EVENT_CONNECTED);
-    OK(zklock_client_close(followed));
-    expect(followed, ZKLOCK_EVENT_CLOSED);
     zklock_client_free(followed);
     free_all(NULL, lock, client);
-}
-
-static int is_wanted(zklock_hold *hold) {
-    LOOKS(zklock_hold_is_wanted(hold));
-    return zklock_hold_is_wanted(hold);
 }
 
 static void *waits(void *hold) { return (void *)(intptr_t)zklock_hold_wait_wanted(hold, ZKLOCK_FOREVER); }
 
 TEST(a_holder_is_told_in_every_way_that_others_wait) {
     rivals all = new_rivals();
-    zklock_hold *hold = acquire(all.lock, SOON_MS), *lost;
+    zklock_hold *hold = acquire(all.lock, SOON_MS);
     int context;
     follow(all.client);
     give_back(hold);
     hold = acquire(all.lock, SOON_MS);
     OK(zklock_hold_set_context(hold, &context));
-    CHECK(!is_wanted(hold));
+    CHECK(!zklock_hold_is_wanted(hold));
     thread waiter = start_thread(waits, hold);
     IS(zklock_hold_wait_wanted(hold, 20), ZKLOCK_TIMEOUT);
     is_quiet(all.client, 0);
-    attempt *attempt = start_acquire(all.others, SOON_MS);
+    zklock_call *rival = start(all.others, SOON_MS, NULL);
     OK(join_status(waiter));
     zklock_event event = expect(all.client, ZKLOCK_EVENT_WANTED);
     CHECK(event.hold == hold && event.context == &context);
-    /* From now on both calls report it at once. */
-    CHECK(is_wanted(hold));
-    OK(zklock_hold_wait_wanted(hold, 0));
-    CHECK(!is_over(attempt));
+    CHECK(zklock_hold_is_wanted(hold));
     OK(zklock_release(hold));
-    give_back(granted(attempt));
+    give_back(hold_of(rival));
     IS(zklock_hold_wait_wanted(hold, SOON_MS), ZKLOCK_NOT_HELD);
-    CHECK(!is_wanted(hold));
+    CHECK(!zklock_hold_is_wanted(hold));
     zklock_hold_free(hold);
-
-    /* A hold that is lost is not wanted. */
-    lost = acquire(all.lock, SOON_MS);
-    CHECK(!is_wanted(lost));
-    waiter = start_thread(waits, lost);
-    ground("delete %s", node_of(lost));
-    IS(join_status(waiter), ZKLOCK_LOST);
-    expect(all.client, ZKLOCK_EVENT_LOST);
-    IS(zklock_hold_wait_wanted(lost, SOON_MS), ZKLOCK_LOST);
-    SAYS("deleted");
-    CHECK(!is_wanted(lost));
-    is_quiet(all.client, 20);
-    zklock_hold_free(lost);
     free_rivals(&all);
 }
 

@@ -3,9 +3,7 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 static int descriptor_of(zklock_call *call) {
@@ -80,170 +78,35 @@ TEST(a_started_acquire_is_pending_then_ready_and_fetched_once) {
     free_rivals(&all);
 }
 
-TEST(a_started_acquire_that_times_out_says_so_in_time_and_one_of_zero_tries_once) {
-    rivals all = new_rivals();
-    zklock_hold *first = ends(start(all.lock, 0), ZKLOCK_OK);
-    for (int64_t timeout = 0; timeout <= 200; timeout += 100) {
-        on_time();
-        int64_t begun = now_ms();
-        zklock_call *call = start(all.others, timeout);
-        await_call(call);
-        int64_t took = now_ms() - begun;
-        CHECK(took >= timeout - 1);
-        if (timeout) NOT_LATER(took, timeout + grace_ms());
-        ends(call, ZKLOCK_TIMEOUT);
-        wait_for_contenders(all.path, 1);
-    }
-    give_back(first);
-    give_back(ends(start(all.others, 0), ZKLOCK_OK));
-    free_rivals(&all);
-}
-
-TEST(a_cancel_counts_before_the_grant_and_changes_nothing_after_it) {
-    rivals all = new_rivals();
-    zklock_hold *first = acquire(all.others, SOON_MS);
-    for (int late = 0; late < 2; late++) {
-        zklock_call *call = start(all.lock, ZKLOCK_FOREVER);
-        /* Cancel it at once, or when it is in the queue. */
-        if (late) wait_for_contenders(all.path, 2);
-        for (int again = 0; again < 2; again++) OK(zklock_call_cancel(call));
-        CHECK(readable(descriptor_of(call), 0));
-        ends(call, ZKLOCK_INTERRUPTED);
-        wait_for_contenders(all.path, 1);
-        settled(all.client);
-    }
-    give_back(first);
-    zklock_call *call = start(all.lock, SOON_MS);
-    await_call(call);
-    OK(zklock_call_cancel(call));
-    zklock_hold *hold = ends(call, ZKLOCK_OK);
-    OK(zklock_hold_confirm(hold, NULL));
-    give_back(hold);
-    free_rivals(&all);
-}
-
-static int64_t now_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000 + time.tv_nsec / 1000;
-}
-
-/* The grant and the cancel come at the same time: one of them counts, and the lock is free in the end. */
-TEST(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other) {
-    rivals all = new_rivals();
-    int granted = 0, interrupted = 0;
-    int64_t delay = 0;
-    for (int round = 0; round < 300; round++) {
-        zklock_call *call = start(all.others, SOON_MS);
-        zklock_hold *hold = NULL;
-        for (int64_t until = now_us() + delay; now_us() < until;) sched_yield();
-        OK(zklock_call_cancel(call));
-        CHECK(readable(descriptor_of(call), 0));
-        zklock_status status = zklock_call_hold(call, &hold);
-        CHECK((status == ZKLOCK_OK && hold) || (status == ZKLOCK_INTERRUPTED && !hold));
-        /* With this the cancel comes as often too early as too late, however slow the machine is. */
-        delay = hold ? delay * 4 / 5 : delay * 5 / 4 + 10;
-        granted += hold != NULL;
-        interrupted += hold == NULL;
-        if (hold) OK(zklock_hold_confirm(hold, NULL));
-        if (hold && round % 2) OK(zklock_release(hold));
-        zklock_hold_free(hold);
-        zklock_call_free(call);
-    }
-    if (!granted || !interrupted) {
-        failed(__FILE__, __LINE__, "%d granted, %d interrupted: this shows nothing", granted, interrupted);
-    }
-    free_rivals(&all);
-}
-
 TEST(a_grant_that_is_freed_unfetched_is_released) {
     rivals all = new_rivals();
-    for (int cancels = 0; cancels < 2; cancels++) {
-        zklock_call *call = start(all.lock, SOON_MS), *behind;
-        await_call(call);
-        behind = start(all.lock, SOON_MS);
-        wait_for_contenders(all.path, 2);
-        goes_on(behind);
-        if (cancels) OK(zklock_call_cancel(call));
-        zklock_call_free(call);
-        give_back(ends(behind, ZKLOCK_OK));
-    }
+    zklock_call *call = start(all.lock, SOON_MS), *behind;
+    await_call(call);
+    behind = start(all.lock, SOON_MS);
+    wait_for_contenders(all.path, 2);
+    goes_on(behind);
+    OK(zklock_call_cancel(call));
+    zklock_call_free(call);
+    give_back(ends(behind, ZKLOCK_OK));
     CHECK(stats_of(all.client).losses == 0);
     free_rivals(&all);
 }
 
-enum { NODE_DELETED, EXPIRED, LAPSED, CLOSED, BLOWS };
-
 TEST(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered) {
-    static const char *const why[] = {"node", "session", "lease", "closed"};
-    for (int round = 0; round < 2 * BLOWS; round++) {
-        int blow = round % BLOWS, is_looked_at = round / BLOWS;
-        const char *path = fresh_path();
-        char hosts[128];
-        int proxy = new_proxy(hosts, sizeof hosts);
-        zklock_client *client = client_with(hosts, SESSION_MS / 4, 0);
-        zklock_lock *lock = new_mutex(client, path, 0);
-        zklock_call *call = start(lock, SOON_MS);
-        zklock_hold *hold = NULL;
-        int64_t number = -1;
-        await_call(call);
-        if (is_looked_at) {
-            OK(zklock_call_finish(call, &number));
-            CHECK(number == 0);
-        }
-        if (blow == NODE_DELETED) ground("delete %s/%.90s", path, ground("children %s", path));
-        if (blow == EXPIRED) expire_session(proxy);
-        if (blow == LAPSED) ground("freeze %d both", proxy);
-        if (blow == CLOSED) OK(zklock_client_close(client));
-        EVENTUALLY(stats_of(client).losses == 1);
-        for (int again = 0; again < 2; again++) {
-            IS(zklock_call_hold(call, &hold), ZKLOCK_LOST);
-            SAYS(path);
-            SAYS(why[blow]);
-        }
-        IS(zklock_call_finish(call, NULL), ZKLOCK_LOST);
-        CHECK(!hold && readable(descriptor_of(call), 0));
-        zklock_call_free(call);
-        ground("thaw %d", proxy);
-        zklock_hold_free(ends(start(lock, SOON_MS), blow == CLOSED ? ZKLOCK_CLOSED : ZKLOCK_OK));
-        wait_for_contenders(path, 0);
-        free_all(NULL, lock, client);
-    }
-}
-
-typedef struct {
-    zklock_call *call;
-    zklock_hold *hold;
-} fetching;
-
-static void *fetches(void *argument) {
-    fetching *fetching = argument;
-    zklock_status status = zklock_call_hold(fetching->call, &fetching->hold);
-    CHECK(status == (fetching->hold ? ZKLOCK_OK : ZKLOCK_NOT_HELD));
-    return NULL;
-}
-
-TEST(of_many_threads_that_fetch_one_result_one_has_it) {
-    enum { THREADS = 8 };
     rivals all = new_rivals();
-    for (int round = 0; round < 20; round++) {
-        fetching fetching[THREADS] = {{NULL, NULL}};
-        thread threads[THREADS];
-        int had = 0;
-        zklock_call *call = start(all.others, SOON_MS);
-        await_call(call);
-        for (int at = 0; at < THREADS; at++) {
-            fetching[at].call = call;
-            threads[at] = start_thread(fetches, &fetching[at]);
-        }
-        for (int at = 0; at < THREADS; at++) {
-            join_thread(threads[at]);
-            if (fetching[at].hold) give_back(fetching[at].hold);
-            had += fetching[at].hold != NULL;
-        }
-        CHECK(had == 1);
-        zklock_call_free(call);
+    zklock_call *call = start(all.lock, SOON_MS);
+    zklock_hold *hold = NULL;
+    await_call(call);
+    OK(zklock_call_finish(call, NULL));
+    ground("delete %s/%.90s", all.path, ground("children %s", all.path));
+    EVENTUALLY(stats_of(all.client).losses == 1);
+    for (int again = 0; again < 2; again++) {
+        IS(zklock_call_hold(call, &hold), ZKLOCK_LOST);
+        SAYS("node");
+        IS(zklock_call_finish(call, NULL), ZKLOCK_LOST);
     }
+    CHECK(!hold && readable(descriptor_of(call), 0));
+    zklock_call_free(call);
     free_rivals(&all);
 }
 
@@ -345,41 +208,19 @@ TEST(a_failure_comes_with_the_result) {
     fails_with(call, ZKLOCK_LOST);
     zklock_hold_free(inner);
 
-    zklock_options *hasty = options_with(0, 100);
-    zklock_client *nowhere;
-    OK(zklock_client_new_lazy("127.0.0.1:1", hasty, &nowhere));
-    OK(zklock_client_connect_start(nowhere, ZKLOCK_FOREVER, &call));
-    zklock_client_free(nowhere);
-    await_call(call);
-    fails_with(call, ZKLOCK_UNREACHABLE);
-    zklock_options_free(hasty);
     free_all(hold, lock, client);
 }
 
-TEST(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_goes_on) {
+TEST(what_is_freed_or_cancelled_leaves_nothing_behind_and_what_has_begun_goes_on) {
     rivals all = new_rivals();
-    zklock_barrier *barrier = new_barrier(all.client, fresh_path());
-    zklock_double_barrier *round = new_double_barrier(all.client, all.path, 2), *alone = new_double_barrier(all.client, all.path, 1);
+    zklock_double_barrier *alone = new_double_barrier(all.client, all.path, 1);
     zklock_call *call;
-    OK(zklock_barrier_set(barrier, NULL));
-    OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &call));
-    OK(zklock_call_cancel(call));
-    CHECK(readable(descriptor_of(call), 0));
-    fails_with(call, ZKLOCK_INTERRUPTED);
-    for (int is_cancelled = 0; is_cancelled < 2; is_cancelled++) {
-        OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &call));
-        wait_for_contenders(all.path, 1);
-        if (is_cancelled) OK(zklock_call_cancel(call));
-        zklock_call_free(call);
-        wait_for_contenders(all.path, 0);
-    }
     /* A member that nobody has fetched leaves. */
     OK(zklock_double_barrier_enter_start(alone, SOON_MS, &call));
     await_call(call);
     CHECK(contenders_at(all.path) > 0);
     zklock_call_free(call);
     wait_for_contenders(all.path, 0);
-
     zklock_hold *hold = acquire(all.lock, SOON_MS);
     OK(zklock_release_start(hold, &call));
     zklock_call_free(call);
@@ -392,9 +233,29 @@ TEST(a_call_that_is_cancelled_or_freed_leaves_nothing_behind_and_what_has_begun_
     wait_for_contenders(all.path, 0);
     CHECK(state_of(hold) == ZKLOCK_STATE_LOST);
     zklock_hold_free(hold);
-    zklock_barrier_free(barrier);
-    zklock_double_barrier_free(round);
     zklock_double_barrier_free(alone);
+    free_rivals(&all);
+}
+
+static void *releases(void *hold) { return (void *)(intptr_t)zklock_release(hold); }
+
+TEST(what_a_started_acquire_gets_belongs_to_no_thread) {
+    rivals all = new_rivals();
+    zklock_lock *lock = new_mutex(all.client, all.path, IS_REENTRANT);
+    zklock_hold *own = acquire(lock, SOON_MS), *hold, *none;
+    zklock_call *call;
+    /* This thread holds the lock, and starts another wait: that is neither a deadlock nor an inner hold. */
+    OK(zklock_acquire_start(lock, SOON_MS, &call));
+    wait_for_contenders(all.path, 2);
+    IS(zklock_call_hold(call, &hold), ZKLOCK_PENDING);
+    OK(zklock_release(own));
+    hold = hold_of(call);
+    CHECK(token_of(hold) > token_of(own));
+    /* The hold does not belong to the thread that fetched it. */
+    IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
+    OK(join_status(start_thread(releases, hold)));
+    zklock_hold_free(own);
+    free_all(hold, lock, NULL);
     free_rivals(&all);
 }
 
