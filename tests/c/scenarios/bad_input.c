@@ -11,16 +11,19 @@
 
 static const char *const NOT_UTF8 = "/bad/\xff\xfe";
 
+/* A wrong text, with what is said of it. */
+typedef struct {
+    const char *option, *text, *telling;
+} wrong;
+
 TEST(a_bad_path_is_refused_and_any_other_is_not_changed) {
-    const struct {
-        const char *path, *telling;
-    } bad[] = {{"bad/relative", "is relative: a path begins with /"},
-               {NOT_UTF8, "path is not UTF-8 from byte 5 on"},
-               {NULL, "path is NULL"}};
+    static const wrong bad[] = {{NULL, "bad/relative", "is relative: a path begins with /"},
+                                {NULL, "/bad/\xff\xfe", "path is not UTF-8 from byte 5 on"},
+                                {NULL, NULL, "path is NULL"}};
     zklock_client *client = new_client();
     zklock_lock *lock = NULL;
     for (size_t at = 0; at < sizeof bad / sizeof *bad; at++) {
-        INVALID(zklock_mutex_new(client, bad[at].path, NULL, &lock), bad[at].telling);
+        INVALID(zklock_mutex_new(client, bad[at].text, NULL, &lock), bad[at].telling);
         SAYS("zklock_mutex_new: ");
         CHECK(!lock);
     }
@@ -33,28 +36,23 @@ TEST(a_bad_path_is_refused_and_any_other_is_not_changed) {
 }
 
 TEST(bad_options_are_named_and_good_ones_reach_what_they_are_of) {
+    static const wrong bad[] = {{"sessiontimeout", "1s", "there is no option \"sessiontimeout\"; did you mean session-timeout?"},
+                                {"after_failure", "next", "did you mean after-failure?"},
+                                {"session-timeout", "99ms", "99ms is not possible: choose 100 ms to 24 days"},
+                                {NULL, "1s", "option is NULL"},
+                                {"identity", NULL, "value is NULL"},
+                                {"identity", "/bad/\xff\xfe", "value is not UTF-8"}};
     zklock_options *options = options_with(SESSION_MS / 2, 0);
-    zklock_client *client = NULL;
+    zklock_client *client = NULL, *rare = NULL;
     INVALID(zklock_client_new("zk1:x", NULL, &client), "write host:port,host:port");
-    SAYS("zk1:x");
     CHECK(!setenv("ZKLOCK_HOSTS", "", 1));
     INVALID(zklock_client_new(NULL, NULL, &client), "ZKLOCK_HOSTS names none");
     INVALID(zklock_client_new(NOT_UTF8, NULL, &client), "hosts is not UTF-8");
     INVALID(zklock_client_new(servers(), NULL, NULL), "client is NULL: give a place for the result");
-    const struct {
-        const char *option, *value, *telling;
-    } bad[] = {{"sessiontimeout", "1s", "there is no option \"sessiontimeout\"; did you mean session-timeout?"},
-               {"lingers", "1s", "did you mean linger?"},
-               {"after_failure", "next", "did you mean after-failure?"},
-               {"session-timeout", "99ms", "99ms is not possible: choose 100 ms to 24 days"},
-               {NULL, "1s", "option is NULL"},
-               {"identity", NULL, "value is NULL"},
-               {"identity", NOT_UTF8, "value is not UTF-8"}};
     for (size_t at = 0; at < sizeof bad / sizeof *bad; at++) {
-        INVALID(zklock_options_set(options, bad[at].option, bad[at].value), bad[at].telling);
+        INVALID(zklock_options_set(options, bad[at].option, bad[at].text), bad[at].telling);
     }
     /* None of this has changed the options. */
-    OK(zklock_options_set(options, "server-version", "3.4"));
     CHECK(!setenv("ZKLOCK_HOSTS", servers(), 1));
     OK(zklock_client_new(NULL, options, &client));
     CHECK(stats_of(client).session_timeout == SESSION_MS / 2);
@@ -64,16 +62,9 @@ TEST(bad_options_are_named_and_good_ones_reach_what_they_are_of) {
     INVALID(zklock_mutex_new(client, "/bad", options, &lock), "session-timeout is an option of a client, and this makes a lock");
     INVALID(zklock_job_new(client, "/bad", 1000, options, &job), "this makes a job");
     OK(zklock_options_set(options, "offset", "1h"));
-    zklock_client *rare = NULL;
     INVALID(zklock_client_new(servers(), options, &rare), "offset is an option of a job, and this makes a client");
     zklock_options_free(options);
-    zklock_lock *several = new_semaphore(client, fresh_path(), 4, 2);
-    zklock_hold *none = NULL;
-    /* The version that is stated lacks this. */
-    IS(zklock_acquire(several, SOON_MS, &none), ZKLOCK_REFUSED);
-    SAYS("ZooKeeper 3.5 or later");
-    CHECK(!none);
-    free_all(NULL, several, client);
+    zklock_client_free(client);
 }
 
 static void never(const zklock_contender *contender, void *context) {
@@ -90,9 +81,7 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     zklock_client *client = new_client(), *freed = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0), *none = NULL;
     zklock_hold *hold = acquire(lock, SOON_MS), *no_hold = NULL;
-    zklock_bucket bucket;
-    size_t length;
-    double sum;
+    zklock_write writes[2] = {{.kind = ZKLOCK_WRITE_CREATE, .path = "/bad-write"}, {.kind = ZKLOCK_WRITE_SET, .path = NOT_UTF8}};
     int on_stack = 7;
     char sentence[512];
     zklock_client_free(freed);
@@ -103,11 +92,12 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     IS(zklock_release((zklock_hold *)&on_stack), ZKLOCK_INVALID_HANDLE);
     SAYS("not a zklock handle");
     INVALID(zklock_acquire(NULL, 0, &no_hold), "the zklock_lock is NULL");
-    INVALID(zklock_observe(lock, NULL), "observer is NULL: give a place for the result");
     INVALID(zklock_hold_on_lost(hold, NULL, NULL), "the callback is NULL");
     INVALID(zklock_contenders(lock, NULL, NULL), "the visitor is NULL");
     INVALID(zklock_contenders(NULL, never, NULL), "the zklock_lock is NULL");
-    INVALID(zklock_client_histogram(client, 99, &bucket, 1, &length, &sum), "number 99");
+    INVALID(zklock_hold_commit(hold, writes, 2, NULL), "the path of a write is not UTF-8");
+    INVALID(zklock_hold_commit(hold, NULL, 1, NULL), "writes is NULL");
+    CHECK(!strcmp(ground("exists /bad-write"), "false"));
     /* The remaining time of a deadline may be negative, and must not become a wait for ever. */
     INVALID(zklock_acquire(lock, -2, &no_hold), "-1 (ZKLOCK_FOREVER) waits for ever, 0 tries once");
     SAYS("make it at least 0");
@@ -122,24 +112,6 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     give_back(acquire(lock, SOON_MS));
     CHECK(!strcmp(zklock_last_error(), sentence));
     free_all(NULL, lock, client);
-}
-
-TEST(guarded_writes_that_cannot_be_are_named_and_nothing_is_written) {
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    char *much = calloc(1, 512 * 1024);
-    zklock_write good = {.kind = ZKLOCK_WRITE_CREATE, .path = "/bad-write"};
-    zklock_write writes[2] = {good, {.kind = ZKLOCK_WRITE_SET, .path = NOT_UTF8}};
-    INVALID(zklock_hold_commit(hold, writes, 2, NULL), "the path of a write is not UTF-8");
-    INVALID(zklock_hold_commit(hold, NULL, 1, NULL), "writes is NULL");
-    CHECK(!strcmp(ground("exists /bad-write"), "false"));
-    /* The most data that fits, and none at all. */
-    zklock_write fits = {.kind = ZKLOCK_WRITE_CREATE, .path = "/bad-much", .data = much, .length = 511 * 1024};
-    OK(zklock_hold_commit(hold, &fits, 1, NULL));
-    OK(zklock_hold_commit(hold, NULL, 0, NULL));
-    free(much);
-    free_all(hold, lock, client);
 }
 
 TEST_MAIN(STANDALONE " tick=200")

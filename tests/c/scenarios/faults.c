@@ -1,4 +1,4 @@
-/* What only a program of C has: the resolver of libc, and a release that goes on after its call. (More: scenarios in Rust.) */
+/* What only a program of C has: the resolver of libc. (More: scenarios in Rust.) */
 
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "test.h"
@@ -34,25 +34,4 @@ TEST(a_name_server_that_fails_for_a_moment_is_asked_again) {
     zklock_options_free(options);
 }
 
-TEST(a_release_without_an_answer_goes_on_in_the_background) {
-    const char *path = fresh_path();
-    char hosts[128];
-    int proxy = new_proxy(hosts, sizeof hosts);
-    zklock_client *client = client_with(hosts, 1000, 0);
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    on_time();
-    ground("freeze %d to-server", proxy);
-    int64_t begun = now_ms();
-    IS(zklock_release(hold), ZKLOCK_TIMEOUT);
-    NOT_LATER(now_ms() - begun, 1000 + GRACE_MS + allowance_ms());
-    SAYS("goes on in the background");
-    IS(zklock_release(hold), ZKLOCK_NOT_HELD);
-    CHECK(stats_of(client).owed == 1);
-    ground("thaw %d", proxy);
-    settled(client);
-    wait_for_contenders(path, 0);
-    free_all(hold, lock, client);
-}
-
-TEST_MAIN("standalone tick=200 max-session=4000")
+TEST_MAIN(STANDALONE)

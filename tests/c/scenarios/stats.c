@@ -70,24 +70,4 @@ TEST(a_named_lock_has_figures_of_its_own) {
     free_all(NULL, lock, client);
 }
 
-TEST(a_text_of_several_clients_has_each_metric_once) {
-    zklock_client *clients[] = {new_client(), new_client()};
-    const char *names[] = {"orders", "billing"};
-    char *page = NULL, *first;
-    size_t length, again;
-    OK(zklock_prometheus(clients, names, 2, NULL, 0, &length));
-    CHECK(page = calloc(1, length + 1));
-    OK(zklock_prometheus(clients, names, 2, page, length, &again));
-    CHECK(again == length && strlen(page) == length);
-    CHECK(strstr(page, "\nzklock_sessions_total{client=\"orders\"} 1\n"));
-    CHECK(strstr(page, "\nzklock_sessions_total{client=\"billing\"} 1\n"));
-    CHECK((first = strstr(page, "# TYPE zklock_sessions_total ")) && !strstr(first + 1, "# TYPE zklock_sessions_total "));
-    names[1] = "orders";
-    IS(zklock_prometheus(clients, names, 2, NULL, 0, &length), ZKLOCK_INVALID_ARGUMENT);
-    CHECK(strstr(zklock_last_error(), "twice"));
-    free(page);
-    zklock_client_free(clients[0]);
-    zklock_client_free(clients[1]);
-}
-
 TEST_MAIN(STANDALONE)

@@ -91,18 +91,7 @@ static inline void go_ahead(const char *word) {
 
 /* Waits until the program ends, which must happen in time, with this wait status, and without output on stderr. */
 static inline void expect_end(program *of, int64_t bound, int wanted) {
-    int64_t until = now_ms() + bound;
-    int status;
-    while (!waitpid(of->id, &status, WNOHANG)) {
-        drain(of->out, of->said, sizeof of->said);
-        drain(of->err, of->complained, sizeof of->complained);
-        if (now_ms() > until) {
-            kill(of->id, SIGKILL);
-            waitpid(of->id, &status, 0);
-            failed(__FILE__, __LINE__, "it did not end; it said: %s%s", of->said, of->complained);
-        }
-        sleep_ms(1);
-    }
+    int status = reaped(of->id, bound);
     drain(of->out, of->said, sizeof of->said);
     drain(of->err, of->complained, sizeof of->complained);
     close(of->in), close(of->out), close(of->err);

@@ -233,18 +233,6 @@ zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path
     return lock;
 }
 
-zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t limit, uint32_t permits) {
-    zklock_options *options;
-    zklock_lock *lock;
-    char count[16];
-    snprintf(count, sizeof count, "%u", permits);
-    OK(zklock_options_new(&options));
-    OK(zklock_options_set(options, "permits", count));
-    OK(zklock_semaphore_new(client, path, limit, options, &lock));
-    zklock_options_free(options);
-    return lock;
-}
-
 void forget_error(void) { (void)!zklock_hold_ensure(NULL, 0); }
 
 zklock_status looked(const char *call) {
@@ -365,8 +353,6 @@ int new_hook(const char *what, int proxy, const char *kind, int nth, const char 
     return atoi(ground("%s %d %s %d %s", what, proxy, kind, nth, path));
 }
 
-int hook_fired(int hook) { return !strcmp(ground("fired %d", hook), "true"); }
-
 void await_hook(int hook) {
     /* Wait in short steps, so that other threads can talk to the ground. */
     int64_t until = now_ms() + SOON_MS;
@@ -441,60 +427,6 @@ void *join_thread(thread thread) {
 
 zklock_status join_status(thread thread) { return (zklock_status)(intptr_t)join_thread(thread); }
 
-struct attempt {
-    zklock_lock *lock;
-    int64_t timeout, valid_for;
-    zklock_status status;
-    zklock_hold *hold;
-    char sentence[512];
-    int over;
-    thread thread;
-};
-
-static void *attempts(void *argument) {
-    attempt *attempt = argument;
-    attempt->status = zklock_acquire(attempt->lock, attempt->timeout, &attempt->hold);
-    /* Check it before anything else can run. */
-    if (attempt->status == ZKLOCK_OK) attempt->valid_for = valid_for(attempt->hold);
-    snprintf(attempt->sentence, sizeof attempt->sentence, "%s", zklock_last_error());
-    __atomic_store_n(&attempt->over, 1, __ATOMIC_RELEASE);
-    return NULL;
-}
-
-attempt *start_acquire(zklock_lock *lock, int64_t timeout) {
-    attempt *new = calloc(1, sizeof *new);
-    new->lock = lock;
-    new->timeout = timeout;
-    new->thread = start_thread(attempts, new);
-    return new;
-}
-
-int is_over(attempt *attempt) { return __atomic_load_n(&attempt->over, __ATOMIC_ACQUIRE); }
-
-/* Waits for the end of the attempt, and frees it. */
-static struct attempt ended(attempt *attempt) {
-    join_thread(attempt->thread);
-    struct attempt over = *attempt;
-    free(attempt);
-    return over;
-}
-
-zklock_hold *granted(attempt *attempt) {
-    struct attempt over = ended(attempt);
-    if (over.status) failed(__FILE__, __LINE__, "not granted: %s", over.sentence);
-    if (over.valid_for <= 0) failed(__FILE__, __LINE__, "a dead hold was delivered");
-    return over.hold;
-}
-
-zklock_status refused(attempt *attempt, char *sentence, size_t size) {
-    struct attempt over = ended(attempt);
-    if (over.status == ZKLOCK_OK || over.hold) {
-        failed(__FILE__, __LINE__, "granted, or a hold with %d", (int)over.status);
-    }
-    if (sentence) snprintf(sentence, size, "%s", over.sentence);
-    return over.status;
-}
-
 static void *measures(void *nothing) {
     for (;;) {
         struct timespec before, after;
@@ -512,12 +444,6 @@ void on_time(void) {
     static thread measuring;
     if (!measuring) measuring = start_thread(measures, NULL);
     __atomic_store_n(&worst_us, 0, __ATOMIC_RELAXED);
-}
-
-int64_t grace_ms(void) {
-    /* If threads have to wait for their turn, several of them have to, one after the other. */
-    int64_t late = late_ms();
-    return GRACE_MS + (late > 10 ? 6 * late : late);
 }
 
 int64_t allowance_ms(void) { return 100 + 4 * late_ms(); }

@@ -23,8 +23,6 @@
 #endif
 /* The limit for anything that takes almost no time on an idle machine. */
 #define SOON_MS 30000
-/* The delay beyond the deadline that promise 4 allows. */
-#define GRACE_MS 50
 
 #define IN_QUOTES(number) #number
 #define TEXT_OF(number) IN_QUOTES(number)
@@ -110,8 +108,6 @@ zklock_job *new_job(zklock_client *client, const char *path);
 /* A constructor of any kind of lock that only needs a path, for example zklock_read_lock_new. */
 typedef zklock_status constructor(zklock_client *, const char *, const zklock_options *, zklock_lock **);
 zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path);
-/* A semaphore from which this number of permits are acquired at once. */
-zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t limit, uint32_t permits);
 zklock_hold *acquire(zklock_lock *lock, int64_t timeout);
 int64_t valid_for(const zklock_hold *hold);
 /* Waits until the hold is valid. On a slow machine its lease may lapse for a moment, and is valid again with the next answer; but
@@ -160,7 +156,6 @@ int64_t expire_session(int proxy);
 /* A hook at the proxy: the action, the kind of message, its number among those to come (1 is the next), and a part of its path
  * ("" for any). */
 int new_hook(const char *what, int proxy, const char *kind, int nth, const char *path);
-int hook_fired(int hook);
 /* Waits until the hook has fired. */
 void await_hook(int hook);
 
@@ -189,19 +184,8 @@ void *join_thread(thread thread);
 /* The same, for a thread whose result is a status. */
 zklock_status join_status(thread thread);
 
-/* An acquire in a separate thread. */
-typedef struct attempt attempt;
-attempt *start_acquire(zklock_lock *lock, int64_t timeout);
-int is_over(attempt *attempt);
-/* Waits for the grant. Checks that the hold was valid on delivery. */
-zklock_hold *granted(attempt *attempt);
-/* Waits until an acquire fails. Returns its status, and its message if wanted. */
-zklock_status refused(attempt *attempt, char *sentence, size_t size);
-
 /* Begins to measure how late the machine is. */
 void on_time(void);
-/* The delay that promise 4 allows, plus the worst delay of the machine since `on_time`. */
-int64_t grace_ms(void);
 /* An addition to a time limit for something that goes through several threads and the servers. */
 int64_t allowance_ms(void);
 
