@@ -135,6 +135,9 @@ void make_bystanders(unsigned char *stack) {
     OK(zklock_client_close(closing));
     token_before = token_of(bystanders[HOLD]);
     OK(zklock_call_fd(bystanders[CALL], &pending_before));
+    /* Its events are asked for. */
+    int descriptor;
+    OK(zklock_client_fd(client, &descriptor));
     /* From here on, objects are made for one cell. */
     made_count = 0;
     heap = malloc(WILD_BYTES);
@@ -142,6 +145,18 @@ void make_bystanders(unsigned char *stack) {
     memset(on_stack, 0x5A, WILD_BYTES);
     memset(heap, 0x5A, WILD_BYTES);
     memset(on_static, 0x5A, sizeof on_static);
+}
+
+int has_its_event(zklock_call *call) {
+    int descriptor;
+    zklock_event event;
+    OK(zklock_call_cancel(call));
+    OK(zklock_client_fd(client, &descriptor));
+    while (readable(descriptor, SOON_MS)) {
+        OK(zklock_client_next_event(client, &event));
+        if (event.kind == ZKLOCK_EVENT_CALL && event.call == call) return 1;
+    }
+    return 0;
 }
 
 static int is_alive(const zklock_hold *of) {
@@ -323,11 +338,11 @@ static void *in_state(source state, kind kind) {
 }
 
 /* An array with valid locks, followed by an invalid one. */
-static void *array_of_locks(locks wrong, int is_forked) {
+static void *array_of_locks(locks wrong) {
     static void *array[3];
-    void *good = is_forked ? bystanders[LOCK] : make(LOCK, client);
+    void *good = make(LOCK, client);
     void *other = good;
-    switch (is_forked ? ONE_IS_TWICE : wrong) {
+    switch (wrong) {
     case GOOD_LOCKS: other = make(LOCK, client); break;
     case ONE_IS_NULL: other = NULL; break;
     case ONE_IS_FREED: zklock_lock_free(other = make(LOCK, client)); break;
@@ -342,10 +357,10 @@ static void *array_of_locks(locks wrong, int is_forked) {
 }
 
 /* Two clients, or a client and something else. */
-static void *array_of_clients(source second, int is_forked) {
+static void *array_of_clients(source second) {
     static void *array[3];
     array[0] = client;
-    array[1] = is_forked || second == LIVE ? other_client : second == NULL_POINTER ? NULL : in_state(second, CLIENT);
+    array[1] = second == LIVE ? other_client : second == NULL_POINTER ? NULL : in_state(second, CLIENT);
     return array;
 }
 
@@ -373,7 +388,7 @@ static char *staged(void) {
     return path;
 }
 
-value value_of(argument argument, int is_forked) {
+value value_of(argument argument) {
     static char path[64];
     static uint64_t room[128];
     value value = {NULL, argument.number};
@@ -391,8 +406,8 @@ value value_of(argument argument, int is_forked) {
     case NODE:
         value.pointer = (char *)(uintptr_t)NAMED_PATH "/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-0000000001";
         break;
-    case LOCKS: value.pointer = array_of_locks((locks)argument.number, is_forked); break;
-    case CLIENTS: value.pointer = array_of_clients((source)argument.number, is_forked); break;
+    case LOCKS: value.pointer = array_of_locks((locks)argument.number); break;
+    case CLIENTS: value.pointer = array_of_clients((source)argument.number); break;
     case NAMES: value.pointer = array_of_names(argument.number); break;
     case STAGED: value.pointer = staged(); break;
     case TARGET: value.pointer = in_new_folder("target"); break;
@@ -402,8 +417,7 @@ value value_of(argument argument, int is_forked) {
     case CALLBACK:
     case CONTEXT: value.pointer = on_static; break;
     case BYSTANDER: value.pointer = bystanders[argument.number]; break;
-    default:
-        value.pointer = is_forked ? bystanders[argument.number] : in_state(argument.from, (kind)argument.number);
+    default: value.pointer = in_state(argument.from, (kind)argument.number);
     }
     return value;
 }

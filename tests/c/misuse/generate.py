@@ -11,9 +11,19 @@ import re
 import sys
 
 from header import NotUnderstood, read
-from waits import LATE, WAITS
 
 LEAST, MOST = "INT64_MIN", "INT64_MAX"
+# Timeouts that are none, and long ones.
+LATE = ["INT64_MIN", "INT64_MIN + 1", "INT32_MIN", "-99", "-2"]
+LONG = ["-1", "INT32_MAX", "UINT32_MAX", "INT64_MAX / 1000", "INT64_MAX - 1", "INT64_MAX"]
+# The state of its handle in which a wait ends at once, and in which it is in vain, where these are not LIVE and BUSY.
+WAITS = {
+    "zklock_hold_wait_lost": ("CLOSED", "LIVE"),
+    "zklock_hold_wait_wanted": ("WANTED", "LIVE"),
+    "zklock_observer_next": ("LIVE", "TOLD"),
+    "zklock_client_connect": ("LIVE", None),
+    "zklock_client_connect_start": ("LIVE", None),
+}
 PLACES = ["HERE", "OTHER_THREAD", "LOSS_CALLBACK", "LOG_CALLBACK", "VISITOR"]
 
 # The result of a function that returns no status: the value on success, and the value if it panics.
@@ -334,12 +344,17 @@ class Matrix:
             yield wrong, ("NAMES", second), "ZKLOCK_INVALID_ARGUMENT"
 
     def of_timeout(self, function, _parameter, _):
-        if function.name not in WAITS:
-            raise NotUnderstood(f"{function.name}: no rule for its timeout")
-        for name, state, timeouts, wanted in WAITS[function.name]:
-            other = {name: (state, kind_of(f"zklock_{name}"))}
-            for timeout in timeouts:
-                yield f"{timeout}, {name} {state.lower()}", ("NUMBER", timeout), (wanted, other)
+        name = function.parameters[0].name
+        kind = kind_of(f"zklock_{name}")
+        ready, vain = WAITS.get(function.name, ("LIVE", "BUSY"))
+        # A wait that is only started ends later; what an observer reports, it has not found yet.
+        starts, is_late = function.name.endswith("_start"), function.name == "zklock_observer_next"
+        for timeout in [*LONG, "0"]:
+            wanted = "ZKLOCK_TIMEOUT" if is_late and timeout == "0" else "ZKLOCK_OK"
+            yield f"{timeout}, {name} {ready.lower()}", ("NUMBER", timeout), (wanted, {name: (ready, kind)})
+        for timeout in ([*LONG, "0"] if starts else ["0", "1"]) if vain else []:
+            wanted = "ZKLOCK_OK" if starts else "ZKLOCK_TIMEOUT"
+            yield f"{timeout}, {name} {vain.lower()}", ("NUMBER", timeout), (wanted, {name: (vain, kind)})
         yield from ((timeout, ("NUMBER", timeout), "ZKLOCK_INVALID_ARGUMENT") for timeout in LATE)
 
     def of_count(self, _function, parameter, _):

@@ -1,10 +1,15 @@
-"""Parses include/zklock.h, in the form in which cbindgen writes it.
+"""What include/zklock.h says of its functions and types, from the entries that docs/site finds in it.
 
-What it does not understand it refuses: a function that is left out would be one that nobody tests.
+What it does not understand it refuses. A function that is left out is one that the library exports all the same: `run` compares them.
 """
 
+import pathlib
 import re
+import sys
 from dataclasses import dataclass
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "docs/site"))
+from c_page import Entry, entries, members
 
 
 class NotUnderstood(Exception):
@@ -57,128 +62,63 @@ class Header:
     callbacks: dict
 
 
-COMMENT = r"/\*\*(?P<doc>(?:[^*]|\*(?!/))*)\*/\s*"
-
-
 def read(path):
     """The header at a path."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    before, rest = split(text, 'extern "C" {\n#endif')
-    functions, after = split(rest, "#ifdef __cplusplus\n}")
-    if "zklock_" in re.sub(r"/[/*].*", "", after).replace("ZKLOCK_H", ""):
-        raise NotUnderstood('something is declared after extern "C"')
+    text = pathlib.Path(path).read_text(encoding="utf-8")
     header = Header([], {}, {}, set(), {})
-    read_types(before, header)
-    read_functions(functions, header)
-    resolve(header, of_every_function(before, header))
+    for entry in entries(text):
+        if isinstance(entry, Entry):
+            take(header, entry)
+    resolve(header, of_every_function(text, header))
     return header
 
 
 def of_every_function(text, header):
     """The statuses that the opening comment lists for every function."""
-    _, chapter = split(text, " * Statuses of every function\n")
-    listed = chapter.partition(" *\n * Three more")[0]
+    listed = text.partition(" * Statuses of every function\n")[2].partition(" *\n * Three more")[0]
     statuses = set(re.findall(r"^ \* - (ZKLOCK_\w+): ", listed, flags=re.M))
     if not statuses or not statuses <= set(header.enums["zklock_status"]):
         raise NotUnderstood(f"the statuses of every function: {statuses}")
     return statuses
 
 
-def split(text, mark):
-    """The texts before and after a mark, which must occur once."""
-    parts = text.split(mark)
-    if len(parts) != 2:
-        raise NotUnderstood(f"{mark!r} stands there {len(parts) - 1} times")
-    return parts
+def take(header, entry):
+    """Notes a type or a function."""
+    name, declaration = entry.name, " ".join(entry.declaration.split())
+    if declaration.startswith("typedef enum "):
+        header.enums[name] = {key: int(number) for key, number in re.findall(r"(ZKLOCK_\w+) = (-?\d+)", declaration)}
+    elif declaration.startswith("typedef struct {"):
+        header.structs[name] = [parameter(member.declaration) for member in members(entry)]
+    elif declaration == f"typedef struct {name} {name};":
+        header.opaque.add(name)
+    elif match := re.fullmatch(r"typedef void \(\*\w+\)\(([^()]*)\);", declaration):
+        header.callbacks[name] = [parameter(part) for part in match[1].split(",")]
+    elif match := re.fullmatch(rf"([^()]*?){name}\(([^()]*)\);", declaration):
+        header.functions.append(function(entry, match[1].strip(), match[2], header))
+    elif not declaration.startswith(("#define ", "typedef char ")):
+        raise NotUnderstood(declaration)
 
 
-def read_types(text, header):
-    """Every typedef before the functions."""
-    text = re.sub(r"\A/\*.*?\*/", "", text, flags=re.S)
-    forms = {
-        "enum": r"typedef enum (?P<name>\w+) ZKLOCK_INT32 \{(?P<body>[^}]*)\} (?P=name);",
-        "struct": r"typedef struct \{(?P<body>[^}]*)\} (?P<name>\w+);",
-        "opaque": r"typedef struct (?P<name>\w+) (?P=name);",
-        "check": r"typedef char (?P<name>\w+)\[(?P<body>[^\]]*)\];",
-        "callback": r"typedef void \(\*(?P<name>\w+)\)\((?P<body>[^()]*)\);",
-    }
-    found = 0
-    for form, pattern in forms.items():
-        for match in re.finditer(COMMENT + pattern, text):
-            found += 1
-            name = match["name"]
-            if form == "enum":
-                header.enums[name] = enum(name, match["body"])
-            elif form == "struct":
-                header.structs[name] = members(name, match["body"])
-            elif form == "opaque":
-                header.opaque.add(name)
-            elif form == "callback":
-                header.callbacks[name] = [parameter(part) for part in match["body"].split(",")]
-    typedefs = len(re.findall(r"^\s*typedef\b", text, flags=re.M))
-    if found != typedefs:
-        raise NotUnderstood(f"{typedefs} typedefs, of which {found} could be read")
-
-
-def enum(name, body):
-    """The names of an enum with their numbers."""
-    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
-    parts = [part.strip() for part in body.split(",") if part.strip()]
-    entries = [re.fullmatch(r"(ZKLOCK_\w+) = (-?\d+)", part) for part in parts]
-    if not all(entries):
-        raise NotUnderstood(f"an entry of {name}: {parts}")
-    return {entry[1]: int(entry[2]) for entry in entries}
-
-
-def members(name, body):
-    """The members of a struct."""
-    found = list(re.finditer(COMMENT + r"(?P<declaration>[^;/]*);", body))
-    if len(found) != body.count(";") - sum(match["doc"].count(";") for match in found):
-        raise NotUnderstood(f"a member of {name}")
-    result = [parameter(match["declaration"]) for match in found]
-    for member, match in zip(result, found):
-        member.doc = plain(match["doc"])
-    return result
-
-
-def read_functions(text, header):
-    """Parses the prototypes. There must be nothing else."""
-    text = re.sub(r"\A // __cplusplus", "", text)
-    text = re.sub(r"^/\* ==== [\w ]+ ==== \*/$", "", text, flags=re.M)
-    at = 0
-    pattern = re.compile(r"\s*" + COMMENT + r"(?P<returns>[^;()]*?)(?P<name>zklock_\w+)\((?P<list>[^()]*)\);")
-    while match := pattern.match(text, at):
-        header.functions.append(function(match, header))
-        at = match.end()
-    if text[at:].strip():
-        raise NotUnderstood(f"not a prototype with its comment: {text[at:].strip()[:200]!r}")
-
-
-def function(match, header):
-    """One prototype, checked against its comment."""
-    name, doc = match["name"], match["doc"]
-    described, said = describe(doc)
-    listed = " ".join(match["list"].split())
+def function(entry, returns, listed, header):
+    """A function, checked against its comment."""
+    described, said = describe(entry.comment)
     parameters = [] if listed == "void" else [parameter(part) for part in listed.split(",")]
     if [found.name for found in parameters] != [described_name for described_name, _, _ in described]:
-        raise NotUnderstood(f"{name}: the parameters and their @param differ")
+        raise NotUnderstood(f"{entry.name}: the parameters and their @param differ")
     for found, (_, is_out, text) in zip(parameters, described):
         found.is_out, found.doc = is_out, text
     outs = [found.is_out for found in parameters]
     if outs != sorted(outs):
-        raise NotUnderstood(f"{name}: results come last")
+        raise NotUnderstood(f"{entry.name}: results come last")
     statuses = set(re.findall(r"\bZKLOCK_\w+", said)) & set(header.enums["zklock_status"])
-    returns = " ".join(match["returns"].removeprefix("ZKLOCK_NODISCARD").split())
-    return Function(name, returns, parameters, said, statuses, set(statuses))
+    return Function(entry.name, returns, parameters, said, statuses, set(statuses))
 
 
-def describe(doc):
+def describe(comment):
     """Returns each @param of a comment as (name, whether it is [out], text), and the text after @return."""
-    parts = re.split(r"^ \* @", doc, flags=re.M)
     described, said = [], ""
-    for part in parts[1:]:
-        text = plain(part)
+    for part in re.split(r"^@", comment, flags=re.M)[1:]:
+        text = " ".join(part.split())
         if entry := re.fullmatch(r"param(\[out\])? (\w+) (.*)", text):
             described.append((entry[2], bool(entry[1]), entry[3]))
         elif text.startswith("return "):
@@ -186,11 +126,6 @@ def describe(doc):
         else:
             raise NotUnderstood(f"@{text}")
     return described, said
-
-
-def plain(comment):
-    """The text of a comment in one line."""
-    return " ".join(re.sub(r"^ *\*", "", comment, flags=re.M).split())
 
 
 def parameter(declaration):

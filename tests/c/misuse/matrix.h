@@ -148,8 +148,9 @@ void free_bystanders(void);
 zklock_lock *bystander_lock(void);
 zklock_hold *closed_hold(void);
 
-/* The value of an argument. A forked child cannot make objects, so there it is a bystander. */
-value value_of(argument argument, int is_forked);
+value value_of(argument argument);
+/* Cancels a call of the first client, and waits for its event. */
+int has_its_event(zklock_call *call);
 /* Frees what was made for the values since the last call. */
 void free_made(void);
 void free_handle(kind kind, void *handle);

@@ -6,13 +6,11 @@
 #define _GNU_SOURCE
 #include "matrix.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,13 +76,13 @@ static void watch_cells(void) {
     CHECK(!pthread_detach(watcher));
 }
 
-static void prepare(run *run, const cell *cell, int is_forked) {
+static void prepare(run *run, const cell *cell) {
     run->cell = cell;
     current_since = now_ms();
     current_cell = cell;
     memset(run->blocks, CANARY, sizeof run->blocks);
     for (size_t at = 0; at < cell->arguments_count; at++) {
-        run->values[at] = value_of(cell->arguments[at], is_forked);
+        run->values[at] = value_of(cell->arguments[at]);
         if (cell->arguments[at].from == OUTPUT) run->values[at].pointer = run->blocks[at];
     }
 }
@@ -123,6 +121,10 @@ static void judge(run *run, int64_t wanted) {
         size_t size = is_written ? output->size : 0;
         if (!is_untouched(block + size, BLOCK_BYTES - size)) WRONG(cell, "a result is touched");
         if (is_written && is_untouched(block, size)) WRONG(cell, "no result is written");
+        /* Every call in the background has its event; that of a client which is closed then is in scenarios/events. */
+        if (is_written && output->kind == CALL && !strcmp(cell->what, "good arguments") && strncmp(function->name, "zklock_client_close", 19)) {
+            if (!has_its_event(*(zklock_call *const *)(const void *)block)) WRONG(cell, "its event does not come");
+        }
         if (is_written && output->kind != KINDS) free_handle(output->kind, *(void *const *)(const void *)block);
     }
     if (!wild_places_are_untouched()) WRONG(cell, "wild memory is touched");
@@ -195,38 +197,6 @@ static int64_t wanted_here(const cell *cell) {
     return is_guarded && !has_pidfds() ? ZKLOCK_INVALID_ARGUMENT : cell->wanted;
 }
 
-/* In a child, a call reports the wrong argument, or that a handle is the parent's, whichever it finds first. If no argument
- * is wrong, it is refused, unless the handle is new or a plain value. */
-static int64_t wanted_in_child(const run *run) {
-    const function *function = run->cell->function;
-    int64_t wanted = run->cell->wanted;
-    const char *name = function->name;
-    int is_misuse = wanted == ZKLOCK_INVALID_ARGUMENT || wanted == ZKLOCK_INVALID_HANDLE;
-    int is_for_children = !strncmp(name, "zklock_options_", 15) ||
-                          !strncmp(name, "zklock_client_new", 17) || !strcmp(name, "zklock_set_log") ||
-                          !strcmp(name, "zklock_fence_sql");
-    if (!function->says_status) return wanted;
-    if (run->answer.status == ZKLOCK_FORKED) return ZKLOCK_FORKED;
-    /* Here handles in all states are good handles of the parent: see value_of. */
-    if (is_for_children && run->answer.status == ZKLOCK_OK && wanted == ZKLOCK_INVALID_HANDLE) return ZKLOCK_OK;
-    return is_for_children || is_misuse ? wanted : ZKLOCK_FORKED;
-}
-
-static size_t in_child(void) {
-    static run run;
-    size_t count = 0;
-    alarm(60);
-    for (size_t at = 0; at < cells_count; at++) {
-        if (cells[at].where != HERE) continue;
-        prepare(&run, &cells[at], 1);
-        perform(&run);
-        judge(&run, wanted_in_child(&run));
-        count++;
-    }
-    CHECK(!wrong_count);
-    return count;
-}
-
 TEST(every_cell_has_its_status) {
     static run run;
     unsigned char stack[WILD_BYTES];
@@ -235,7 +205,7 @@ TEST(every_cell_has_its_status) {
     make_bystanders(stack);
     CHECK(!sem_init(&run.done, 0, 0));
     for (size_t at = 0; at < cells_count; at++) {
-        prepare(&run, &cells[at], 0);
+        prepare(&run, &cells[at]);
         make_call(&run);
         judge(&run, wanted_here(&cells[at]));
         free_made();
@@ -249,103 +219,20 @@ TEST(every_cell_has_its_status) {
     free_bystanders();
 }
 
-TEST(every_cell_has_its_status_after_a_fork) {
-    unsigned char stack[WILD_BYTES];
-    size_t count;
-    int ends[2], status;
-    make_bystanders(stack);
-    CHECK(!harm_of_bystanders());
-    CHECK(!pipe(ends));
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (!child) {
-        count = in_child();
-        _exit(write(ends[1], &count, sizeof count) != sizeof count);
-    }
-    close(ends[1]);
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
-    CHECK(read(ends[0], &count, sizeof count) == sizeof count);
-    close(ends[0]);
-    /* The child's calls do not affect the parent, whose session goes on. */
-    CHECK(!harm_of_bystanders());
-    zklock_client *client = value_of((argument){BYSTANDER, CLIENT}, 0).pointer;
-    zklock_hold *hold = value_of((argument){BYSTANDER, HOLD}, 0).pointer;
-    OK(zklock_hold_confirm(hold, NULL));
-    CHECK(stats_of(client).sessions == 1);
-    CHECK(stats_of(client).losses == 0);
-    printf("misuse: %zu cells in a forked child\n", count);
-    free_bystanders();
-}
-
-/* Timeouts that never end. */
-static const int64_t for_ever[] = {ZKLOCK_FOREVER, INT64_MAX / 2, INT64_MAX, INT64_MAX - 1, INT64_MAX / 1000};
-#define WAITS (sizeof for_ever / sizeof *for_ever)
-
-typedef struct {
-    zklock_status (*wait)(void *handle, int64_t timeout);
-    void *handle;
-    int64_t timeout;
-    zklock_status status;
-    atomic_int *begun;
-} long_wait;
-
-static zklock_status acquires(void *lock, int64_t timeout) {
-    zklock_hold *hold;
-    return zklock_acquire(lock, timeout, &hold);
-}
-
-static zklock_status waits_lost(void *hold, int64_t timeout) {
-    zklock_reason reason;
-    return zklock_hold_wait_lost(hold, timeout, &reason);
-}
-
-static zklock_status waits_wanted(void *hold, int64_t timeout) { return zklock_hold_wait_wanted(hold, timeout); }
-
-static void *waits_for_ever(void *given) {
-    long_wait *wait = given;
-    ++*wait->begun;
-    wait->status = wait->wait(wait->handle, wait->timeout);
-    return NULL;
-}
-
+/* Every wait gets its timeout in the same way. */
 TEST(the_longest_waits_end_when_the_client_is_closed) {
-    zklock_client *client = new_client(), *other = new_client();
-    const char *path = fresh_path();
-    zklock_lock *lock = new_mutex(client, path, 0), *other_lock = new_mutex(other, path, 0);
-    zklock_lock *quiet_lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS), *unwanted = acquire(quiet_lock, SOON_MS), *never;
-    void *const handles[] = {other_lock, hold, unwanted};
-    zklock_status (*const calls[])(void *, int64_t) = {acquires, waits_lost, waits_wanted};
-    thread threads[3 * WAITS];
-    zklock_call *started[WAITS];
-    atomic_int begun = 0;
-    long_wait waits[3 * WAITS];
-    for (size_t at = 0; at < 3 * WAITS; at++) {
-        waits[at] = (long_wait){calls[at / WAITS], handles[at / WAITS], for_ever[at % WAITS], ZKLOCK_INTERNAL, &begun};
-        threads[at] = start_thread(waits_for_ever, &waits[at]);
-        if (at < WAITS) OK(zklock_acquire_start(other_lock, for_ever[at], &started[at]));
-    }
-    EVENTUALLY(begun == 3 * WAITS);
-    for (size_t at = 0; at < WAITS; at++) IS(zklock_call_hold(started[at], &never), ZKLOCK_PENDING);
-    OK(zklock_client_close(other));
-    for (size_t at = 0; at < WAITS; at++) {
-        join_thread(threads[at]);
-        IS(waits[at].status, ZKLOCK_CLOSED);
-        not_acquired(started[at], ZKLOCK_CLOSED);
-    }
-    OK(zklock_client_close(client));
-    for (size_t at = WAITS; at < 3 * WAITS; at++) {
-        join_thread(threads[at]);
-        IS(waits[at].status, at < 2 * WAITS ? ZKLOCK_OK : ZKLOCK_LOST);
-    }
-    zklock_hold_free(hold);
-    zklock_hold_free(unwanted);
-    zklock_lock_free(lock);
-    zklock_lock_free(quiet_lock);
-    zklock_lock_free(other_lock);
-    zklock_client_free(client);
-    zklock_client_free(other);
+    static const int64_t for_ever[] = {ZKLOCK_FOREVER, INT64_MAX / 2, INT64_MAX, INT64_MAX - 1, INT64_MAX / 1000};
+    enum { WAITS = sizeof for_ever / sizeof *for_ever };
+    rivals all = new_rivals();
+    zklock_hold *held = acquire(all.others, SOON_MS), *never;
+    zklock_call *waits[WAITS];
+    for (size_t at = 0; at < WAITS; at++) OK(zklock_acquire_start(all.lock, for_ever[at], &waits[at]));
+    wait_for_contenders(all.path, 2);
+    for (size_t at = 0; at < WAITS; at++) IS(zklock_call_hold(waits[at], &never), ZKLOCK_PENDING);
+    OK(zklock_client_close(all.client));
+    for (size_t at = 0; at < WAITS; at++) not_acquired(waits[at], ZKLOCK_CLOSED);
+    give_back(held);
+    free_rivals(&all);
 }
 
 TEST_MAIN("standalone max-session=60000")
