@@ -3,15 +3,12 @@
 #define _GNU_SOURCE
 #include "guest.h"
 
-#include "calls.h"
-
 static void lose(const zklock_hold *hold) {
     ground("delete %s", zklock_hold_node(hold));
 }
 
 /* The context of a callback: how often it was called, and whether it is running. */
 typedef struct {
-    handles on;
     int called, running, go, reason;
 } told;
 
@@ -43,37 +40,6 @@ static void after_all_callbacks(void) {
 
 /* ---- Calling back. ---- */
 
-static void makes_every_call(zklock_hold *hold, zklock_reason reason, void *context) {
-    told *of = context;
-    CHECK(hold == of->on.hold && reason == ZKLOCK_REASON_NODE_DELETED);
-    for (size_t at = 0; at < COUNT(calls); at++) {
-        zklock_status wanted = calls[at].blocks ? ZKLOCK_DEADLOCK : calls[at].live;
-        int64_t least = INT64_MAX;
-        for (int time = 0; time < 3 || (least >= AT_ONCE_MS && time < 20); time++) {
-            int64_t begun = now_ms();
-            zklock_status status = calls[at].run(&of->on);
-            int64_t took = now_ms() - begun;
-            least = took < least ? took : least;
-            /* The lock is free, so the call may have been granted by now. A result can only be fetched once. */
-            if (calls[at].run == call_call_hold && (status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD)) continue;
-            /* A report that was found in the background meanwhile needs no wait. */
-            if (calls[at].run == call_observer_next && status == ZKLOCK_OK) continue;
-            check_status(__FILE__, __LINE__, calls[at].name, status, wanted);
-        }
-        if (least >= AT_ONCE_MS) failed(__FILE__, __LINE__, "%s took %lld ms", calls[at].name, (long long)least);
-    }
-    has_been_called(of);
-}
-
-TEST(a_callback_may_make_every_call_that_does_not_block) {
-    told of = {.on = new_handles(servers(), fresh_path())};
-    of.on.hold = acquire(of.on.lock, SOON_MS);
-    OK(zklock_hold_on_lost(of.on.hold, makes_every_call, &of));
-    lose(of.on.hold);
-    EVENTUALLY(called(&of) == 1);
-    free_handles(&of.on);
-}
-
 static void frees_its_hold(zklock_hold *hold, zklock_reason reason, void *context) {
     (void)reason;
     LOOKS(zklock_hold_token(hold));
@@ -101,53 +67,17 @@ TEST(a_callback_may_free_its_hold) {
     free_all(NULL, NULL, client);
 }
 
-static int lines;
-
-static void sets_log(zklock_hold *hold, zklock_reason reason, void *context) {
-    (void)hold, (void)reason;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
-    has_been_called(context);
-}
-
-static void replaces_itself(int32_t level, const char *line, void *context) {
+static void replaces_the_log(int32_t level, const char *line, void *context) {
     (void)level, (void)line;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
-    has_been_called(context);
-}
-
-TEST(a_callback_may_set_the_log) {
-    told of = {0}, log = {0};
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_hold_on_lost(hold, sets_log, &of));
-    lose(hold);
-    EVENTUALLY(called(&of) == 1);
-    make_every_call(servers(), fresh_path()); /* which switches it off */
-    CHECK(lines > 0);
-    lines = 0;
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, replaces_itself, &log));
-    OK(zklock_client_close(client));
-    EVENTUALLY(__atomic_load_n(&lines, __ATOMIC_RELAXED) > 0);
-    CHECK(called(&log) == 1);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
-    free_all(hold, lock, client);
-}
-
-static void calls_within(const zklock_contender *contender, void *context) {
-    CHECK(contender->token > 0);
-    make_every_call(servers(), fresh_path());
     has_been_called(context);
 }
 
-TEST(a_visitor_may_make_every_call) {
-    told of = {0};
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_contenders(lock, calls_within, &of));
-    CHECK(called(&of) == 1);
-    free_all(hold, lock, client);
+TEST(a_callback_may_replace_the_log) {
+    told log = {0};
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, replaces_the_log, &log));
+    zklock_client_free(new_client());
+    EVENTUALLY(called(&log) == 1);
 }
 
 /* ---- Coming no more. ---- */
@@ -289,75 +219,31 @@ TEST(no_line_comes_after_its_log_is_replaced) {
     free_all(NULL, lock, client);
 }
 
-TEST(a_released_hold_tells_nobody) {
-    told of = {0}, late = {0};
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_hold_on_lost(hold, counts, &of));
-    OK(zklock_release(hold));
-    OK(zklock_client_close(client));
-    after_all_callbacks();
-    CHECK(called(&of) == 0);
-    free_all(hold, lock, client);
-
-    /* If the hold is already lost, the callback runs at once. */
-    client = new_client();
-    lock = new_mutex(client, fresh_path(), 0);
-    hold = acquire(lock, SOON_MS);
-    OK(zklock_client_close(client));
-    CHECK(state_of(hold) == ZKLOCK_STATE_LOST);
-    OK(zklock_hold_on_lost(hold, counts, &late));
-    EVENTUALLY(called(&late) == 1);
-    CHECK(late.reason == ZKLOCK_REASON_CLIENT_CLOSED);
-    free_all(hold, lock, client);
-}
-
-/* ---- Taking time. ---- */
-
-static void logs_slowly(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    waits_to_go(NULL, ZKLOCK_REASON_NONE, context);
-}
-
-/* Checks that everything goes on for longer than a session would live without heartbeats. */
-static void check_that_all_goes_on(zklock_hold *hold, zklock_lock *lock) {
-    int64_t until = now_ms() + SESSION_MS * 5 / 4;
-    int count = 0;
-    while (now_ms() < until) {
-        becomes_valid(hold);
-        zklock_hold *another = acquire(lock, SOON_MS);
-        give_back(another);
-        count++;
-        sleep_ms(10);
-    }
-    printf("  %d locks meanwhile\n", count);
-}
-
-TEST(a_slow_callback_stops_nothing) {
-    told of = {0}, log = {0};
-    zklock_client *client = new_client();
-    zklock_lock *lost = new_mutex(client, fresh_path(), 0), *kept = new_mutex(client, fresh_path(), 0),
-                *used = new_mutex(client, fresh_path(), 0);
-    zklock_hold *gone = acquire(lost, SOON_MS), *hold = acquire(kept, SOON_MS);
+TEST(a_slow_callback_stops_nothing_and_one_that_comes_late_is_called_unless_the_hold_was_released) {
+    told of = {0}, late = {0}, never = {0};
+    zklock_client *client = new_client(), *closed = new_client();
+    zklock_lock *lost = new_mutex(client, fresh_path(), 0), *kept = new_mutex(client, fresh_path(), 0), *other = new_mutex(closed, fresh_path(), 0);
+    zklock_hold *gone = acquire(lost, SOON_MS), *hold = acquire(kept, SOON_MS), *released = acquire(other, SOON_MS);
     OK(zklock_hold_on_lost(gone, waits_to_go, &of));
     lose(gone);
     EVENTUALLY(__atomic_load_n(&of.running, __ATOMIC_ACQUIRE));
-    check_that_all_goes_on(hold, used);
+    /* For longer than a session would live without heartbeats. */
+    for (int64_t until = now_ms() + SESSION_MS * 5 / 4; now_ms() < until; sleep_ms(10)) {
+        becomes_valid(hold);
+        give_back(acquire(lost, SOON_MS));
+    }
     CHECK(called(&of) == 0);
     __atomic_store_n(&of.go, 1, __ATOMIC_RELEASE);
     EVENTUALLY(called(&of) == 1);
-
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, logs_slowly, &log));
-    EVENTUALLY(__atomic_load_n(&log.running, __ATOMIC_ACQUIRE));
-    check_that_all_goes_on(hold, used);
-    CHECK(called(&log) == 0);
-    __atomic_store_n(&log.go, 1, __ATOMIC_RELEASE);
-    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
-    becomes_valid(hold);
+    OK(zklock_hold_on_lost(released, counts, &never));
+    OK(zklock_release(released));
+    OK(zklock_client_close(closed));
+    OK(zklock_hold_on_lost(gone, counts, &late));
+    after_all_callbacks();
+    CHECK(called(&late) == 1 && late.reason == ZKLOCK_REASON_NODE_DELETED && called(&never) == 0);
     free_all(gone, lost, NULL);
-    free_all(NULL, used, NULL);
     free_all(hold, kept, client);
+    free_all(released, other, closed);
 }
 
 TEST_MAIN("standalone max-session=4000")

@@ -31,8 +31,6 @@ typedef struct {
     zklock_status (*run)(handles *on);
     /* The status that it returns on success. */
     zklock_status live;
-    /* ZKLOCK_DEADLOCK in a callback. */
-    int blocks;
 } call;
 
 static inline void ignore_loss(zklock_hold *hold, zklock_reason reason, void *context) {
@@ -49,12 +47,6 @@ static inline const char *below(const handles *on, const char *rest) {
     return path;
 }
 
-static inline zklock_status makes_client(handles *on) {
-    zklock_client *client;
-    zklock_status status = zklock_client_new(on->hosts, NULL, &client);
-    if (!status) zklock_client_free(client);
-    return status;
-}
 /* How long the lease is, and whether it is lost, does not matter here. */
 static inline zklock_status ensures(handles *on) {
     zklock_status status = zklock_hold_ensure(on->hold, 0);
@@ -74,12 +66,6 @@ static inline zklock_status enters(handles *on) {
     on->member = member;
     return status;
 }
-static inline zklock_status begins(handles *on) {
-    zklock_hold *run;
-    zklock_status status = zklock_job_begin(on->job, SOON_MS, &run);
-    if (!status) zklock_hold_free(run);
-    return status;
-}
 static inline zklock_status starts(handles *on) {
     zklock_call *waiting;
     zklock_status status = zklock_acquire_start(on->lock, SOON_MS, &waiting);
@@ -95,12 +81,11 @@ static inline zklock_status commits(handles *on) {
     return zklock_hold_commit(on->hold, writes, 2, NULL);
 }
 
-#define QUICK(name, ...) CALL(name, ZKLOCK_OK, 0, zklock_##name(__VA_ARGS__))
-#define WAITS(name, ...) CALL(name, ZKLOCK_OK, 1, zklock_##name(__VA_ARGS__))
-#define LOOKS_AT(name, ...) CALL(name, ZKLOCK_OK, 0, LOOKED(zklock_##name(__VA_ARGS__)))
-#define PENDING(name, ...) CALL(name, ZKLOCK_PENDING, 0, zklock_##name(__VA_ARGS__))
+#define WORKS(name, ...) CALL(name, ZKLOCK_OK, zklock_##name(__VA_ARGS__))
+#define LOOKS_AT(name, ...) CALL(name, ZKLOCK_OK, LOOKED(zklock_##name(__VA_ARGS__)))
+#define PENDING(name, ...) CALL(name, ZKLOCK_PENDING, zklock_##name(__VA_ARGS__))
 
-#define CALL(name, live, blocks, ...)                            \
+#define CALL(name, live, ...)                            \
     static inline zklock_status call_##name(handles *on) {       \
         (void)on;                                                \
         return __VA_ARGS__;                                      \
@@ -117,8 +102,8 @@ static inline zklock_status commits(handles *on) {
 #undef CALL
 #undef MAKES
 
-#define CALL(name, live, blocks, ...) {"zklock_" #name, call_##name, live, blocks},
-#define MAKES(name, ...) CALL(name, ZKLOCK_OK, 0, 0)
+#define CALL(name, live, ...) {"zklock_" #name, call_##name, live},
+#define MAKES(name, ...) CALL(name, ZKLOCK_OK)
 static const call calls[] = {
 #include "every_call.h"
 };

@@ -88,16 +88,15 @@ TEST(a_library_that_is_not_used_starts_nothing) {
 TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     const char *path = fresh_path();
     library first = open_library();
-    zklock_client *client;
-    zklock_lock *lock;
-    zklock_hold *hold, *again;
+    zklock_hold *again;
     const char *node;
     int reason = 0;
     zklock_reason why;
     OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
-    OK(first.zklock_client_new(servers(), NULL, &client));
-    OK(first.zklock_mutex_new(client, path, NULL, &lock));
-    OK(first.zklock_acquire(lock, SOON_MS, &hold));
+    objects its = hold_in(&first, servers(), path);
+    zklock_client *client = its.client;
+    zklock_lock *lock = its.lock;
+    zklock_hold *hold = its.hold;
     node = first.zklock_hold_node(hold);
     OK(first.zklock_hold_on_lost(hold, note_loss, &reason));
     CHECK(!dlclose(first.handle));

@@ -66,10 +66,6 @@ guarded &of_the_function() {
 }
 
 int run(const std::string &mode) {
-    if (mode == "static") of_the_program.hold();
-    if (mode == "function") of_the_function().hold();
-    if (mode == "main thread") of_the_thread.hold();
-    if (mode == "thread") std::thread([] { of_the_thread.hold(); }).join();
     if (mode == "exit in a thread") {
         of_the_program.hold();
         std::thread([] {
@@ -92,13 +88,9 @@ bool says(const char *mode, const char *words) {
 
 } // namespace
 
-TEST(a_static) { CHECK(says("static", "static\n")); }
-TEST(a_static_of_a_function) { CHECK(says("function", "function\n")); }
-TEST(one_of_the_main_thread) { CHECK(says("main thread", "thread_local\n")); }
-TEST(one_of_a_thread_that_ends) { CHECK(says("thread", "thread_local\n")); }
 // A thread that calls exit destroys its own objects first, then the statics.
 TEST(those_of_a_thread_that_exits) { CHECK(says("exit in a thread", "thread_local\nstatic\n")); }
-TEST(all_of_them) { CHECK(says("all", "thread_local\nthread_local\nfunction\nstatic\n")); }
+TEST(statics_those_of_functions_and_of_threads) { CHECK(says("all", "thread_local\nthread_local\nfunction\nstatic\n")); }
 
 int main(int count, char **words) {
     if (count == 5 && !std::strcmp(words[1], "child")) {

@@ -10,9 +10,6 @@
 
 #include "program.h"
 
-/* The time limit for a call that is refused at once. */
-#define AT_ONCE_MS 50
-
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* A thread of this process, and its signal masks. */

@@ -109,10 +109,13 @@ TEST(each_child_uses_what_the_parent_made_and_did_not_use) {
     free_lazy(made);
 }
 
-TEST(what_a_child_frees_is_gone) {
-    lazy made = new_lazy(servers(), fresh_path());
+TEST(what_a_child_frees_is_gone_and_what_the_parent_used_stays_with_it) {
+    lazy made = new_lazy(servers(), fresh_path()), used = new_lazy(servers(), fresh_path());
+    zklock_hold *hold = acquire(used.lock, SOON_MS), *another;
     pid_t child = new_child();
     if (!child) {
+        IS(zklock_acquire(used.lock, SOON_MS, &another), ZKLOCK_FORKED);
+        free_lazy(used);
         /* Opens the descriptors that the library needs for any client. */
         zklock_client *other = new_client();
         size_t open = descriptors();
@@ -124,25 +127,11 @@ TEST(what_a_child_frees_is_gone) {
         _exit(0);
     }
     CHECK(reaped(child, 2 * ENDS_MS) == 0);
-    use(made);
-    free_lazy(made);
-}
-
-TEST(what_the_parent_used_stays_with_it) {
-    lazy made = new_lazy(servers(), fresh_path());
-    zklock_hold *hold = acquire(made.lock, SOON_MS);
-    pid_t child = new_child();
-    if (!child) {
-        zklock_hold *another;
-        IS(zklock_acquire(made.lock, SOON_MS, &another), ZKLOCK_FORKED);
-        SAYS("fork");
-        free_lazy(made);
-        _exit(0);
-    }
-    CHECK(reaped(child, ENDS_MS) == 0);
     becomes_valid(hold);
     give_back(hold);
+    use(made);
     free_lazy(made);
+    free_lazy(used);
 }
 
 TEST_MAIN("standalone")

@@ -54,13 +54,11 @@ static sigset_t watched_signals(void) {
 typedef struct {
     pthread_t threads[3];
     zklock_client *client;
-    int stop, number, lines, blocks;
+    int stop, number, lines;
 } crowd;
 
 static void *be_busy(void *given) {
     crowd *of = given;
-    sigset_t set = watched_signals();
-    if (of->blocks) CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
     hosts_threads[__atomic_fetch_add(&hosts_threads_count, 1, __ATOMIC_RELAXED)] = gettid();
     __atomic_add_fetch(&of->number, 1, __ATOMIC_RELEASE);
     zklock_lock *lock = new_mutex(of->client, "/c/busy", 0);
@@ -73,9 +71,9 @@ static void *be_busy(void *given) {
 }
 
 /* Starts every thread that the library can have, none of them idle. */
-static void start_crowd(crowd *of, int blocks) {
+static void start_crowd(crowd *of) {
     hosts_threads[0] = gettid(), hosts_threads_count = 1;
-    *of = (crowd){.blocks = blocks};
+    *of = (crowd){0};
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &of->lines));
     of->client = new_client();
     for (size_t at = 0; at < COUNT(of->threads); at++) of->threads[at] = start_thread(be_busy, of);
@@ -153,7 +151,7 @@ TEST(no_call_changes_masks_or_handlers) {
 TEST(signals_reach_threads_of_the_host_only) {
     take_signals(SA_RESTART);
     crowd busy;
-    start_crowd(&busy, 0);
+    start_crowd(&busy);
     /* The kernel prefers the first thread. If that blocks the signal, it tries the others in turn, including ours. */
     for (int first = 0; first < 2; first++) {
         sigset_t set = watched_signals(), before;
@@ -170,29 +168,6 @@ TEST(signals_reach_threads_of_the_host_only) {
     CHECK(taken_by_others == 0);
     CHECK(taken_by_host == 2 * ROUNDS * (int)COUNT(watched));
     end_crowd(&busy);
-    take_no_signals();
-}
-
-TEST(signals_that_the_host_blocks_stay_pending) {
-    take_signals(SA_RESTART);
-    crowd busy;
-    start_crowd(&busy, 1);
-    /* Only block them now, so that our threads block them by themselves and do not inherit it. */
-    sigset_t set = watched_signals(), before;
-    CHECK(!pthread_sigmask(SIG_BLOCK, &set, &before));
-    for (int round = 0; round < ROUNDS; round++) {
-        for (size_t at = 0; at < COUNT(watched); at++) {
-            struct timespec soon = {SOON_MS / 1000, 0};
-            sigset_t one;
-            sigemptyset(&one);
-            sigaddset(&one, watched[at]);
-            CHECK(!kill(getpid(), watched[at]));
-            CHECK(sigtimedwait(&one, NULL, &soon) == watched[at]);
-        }
-    }
-    end_crowd(&busy);
-    CHECK(!pthread_sigmask(SIG_SETMASK, &before, NULL));
-    CHECK(taken_by_host == 0 && taken_by_others == 0);
     take_no_signals();
 }
 
@@ -239,7 +214,7 @@ static void *connect_by(void *given) {
 TEST(our_threads_take_nothing_but_faults) {
     char names[256] = "", by_name[64];
     crowd busy;
-    start_crowd(&busy, 0);
+    start_crowd(&busy);
     CHECK(check_masks(names, sizeof names) >= 2);
     snprintf(by_name, sizeof by_name, "localhost%s", strrchr(servers(), ':'));
     const char *const hosts[] = {by_name, "no-such-host.invalid:2181", "no-such-host.invalid,localhost:1"};
