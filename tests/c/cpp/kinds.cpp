@@ -28,7 +28,7 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
 
 TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     const auto client = new_cpp_client(), other = new_cpp_client();
-    const std::string path = fresh_path(), kept = fresh_path(), limit = path + "-limit", permits = fresh_path();
+    const std::string path = fresh_path(), limit = path + "-limit";
     const options kazoo = options().set("naming", "kazoo");
     {
         options copy = kazoo;
@@ -37,51 +37,38 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
         CHECK(hold.node().find("__lock__") != std::string::npos && same.acquire().token() == hold.token());
         soon(in_background([&] { THROWS(hold.release(), misuse_error, ZKLOCK_NOT_OWNER); }));
         THROWS(other.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_FOREIGN_CONTENDER);
-        CHECK(!other.mutex(path, options().set("foreign", "ignore-unknown")).try_acquire());
         hold.release();
     }
     THROWS(client.mutex(path, options().set("permits", "2")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.semaphore(path, 2, options().set("limit-at", std::string("/a\0b", 4))), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.mutex(path, options().set("identity", "billing")), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-
-    const auto lingering = client.mutex(kept, options().set("linger", 1h).set("max-local-handoffs", "1"));
-    const auto token = lingering.acquire().token();
-    auto hold = lingering.acquire();
-    CHECK(hold.token() == token && !hold.is_wanted() && !hold.wait_wanted_for(0s));
-    auto waiting = in_background([&] { return other.mutex(kept).acquire_for(SOON); });
+    auto hold = client.mutex(fresh_path(), options().set("linger", 1h)).acquire();
+    CHECK(!hold.is_wanted() && !hold.wait_wanted_for(0s));
+    auto waiting = in_background([&] { return other.mutex(hold.path()).acquire_for(SOON); });
     CHECK(hold.wait_wanted_for(std::chrono::hours::max()) && hold.is_wanted());
     hold.release();
-    CHECK(soon(waiting).token() > token);
-
-    const auto semaphore = client.semaphore(permits, 1, options().set("limit-at", limit));
+    CHECK(soon(waiting).token() > 0);
+    const auto semaphore = client.semaphore(fresh_path(), 1, options().set("limit-at", limit));
     const auto first = semaphore.acquire();
     CHECK(!semaphore.try_acquire());
-    auto acquiring = semaphore.start(SOON);
     client.set_limit(limit, 2);
-    CHECK(readable(acquiring.fd(), SOON_MS) && acquiring.try_finish());
-    THROWS(client.set_limit(limit, 1u << 31), misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    CHECK(semaphore.try_acquire_for(SOON));
 }
 
 TEST(sets_and_choices_are_made_of_locks_that_are_named_or_listed) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     std::vector<zklock::lock> locks;
-    for (int at = 0; at < 3; at++) locks.push_back(client.mutex(fresh_path()));
+    for (int at = 0; at < 2; at++) locks.push_back(client.mutex(fresh_path()));
     {
-        const auto both = client.all({locks[0], locks[1]}, options().set("reentrant", "yes")), all = client.all({locks.begin(), locks.end()});
-        auto outer = both.acquire(), inner = both.acquire();
-        CHECK(outer.token() == inner.token() && !is_free(other, locks[0].path()) && is_free(other, locks[2].path()));
-        inner.release();
-        outer.release();
-        const auto hold = all.acquire();
-        for (const auto &lock : locks) CHECK(!is_free(other, lock.path()));
+        const auto both = client.all({locks[0], locks[1]}, options().set("reentrant", "yes"));
+        const auto outer = both.acquire(), inner = both.acquire();
+        CHECK(outer.token() == inner.token() && !is_free(other, locks[0].path()) && !is_free(other, locks[1].path()));
     }
-    for (const auto &lock : locks) EVENTUALLY(is_free(other, lock.path()));
+    { const auto all = client.all({locks.begin(), locks.end()}).acquire(); }
     const auto any = client.any({locks.begin(), locks.end()});
     const auto first = any.acquire_for(SOON), second = any.acquire_for(SOON);
     CHECK(first.path() == locks[0].path() && second.path() == locks[1].path());
     THROWS(client.all({}), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.any({}), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.all({locks[0], other.mutex(fresh_path())}), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(any.observe(), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
@@ -92,13 +79,10 @@ TEST(an_observer_tells_who_leads) {
     CHECK(!observer.next_for(SOON));
     THROWS(observer.next_for(20ms), zklock::timeout_error, ZKLOCK_TIMEOUT);
     auto told = in_background([&] { return observer.next(); });
-    {
-        const auto lead = election.acquire();
-        const std::optional<zklock::contender> leader = soon(told);
-        CHECK(leader && leader->node == lead.node() && leader->holds && leader->token == lead.token());
-        CHECK(leader->role == zklock::role::exclusive && leader->identity.find('/') != std::string::npos);
-    }
-    CHECK(!observer.next_for(SOON));
+    const auto lead = election.acquire();
+    const std::optional<zklock::contender> leader = soon(told);
+    CHECK(leader && leader->node == lead.node() && leader->holds && leader->token == lead.token());
+    CHECK(leader->role == zklock::role::exclusive && leader->identity.find('/') != std::string::npos);
     audience.close();
     THROWS(observer.next(), zklock::closed_error, ZKLOCK_CLOSED);
 }
@@ -106,35 +90,26 @@ TEST(an_observer_tells_who_leads) {
 TEST(an_operator_can_evict_and_break_and_a_client_has_one_guardian) {
     auto client = zklock::client(servers(), zklock::options().set("session-timeout", SESSION)), desk = new_cpp_client();
     const auto lock = client.mutex(fresh_path()), seen = desk.mutex(lock.path());
-    CHECK(seen.break_lock().empty() && seen.request_release().empty());
-    for (const bool evicts : {true, false}) {
-        const auto hold = lock.acquire();
-        const auto asked = seen.request_release();
-        CHECK(asked.size() == 1 && asked[0].node == hold.node() && hold.wait_wanted_for(SOON));
-        if (evicts) {
-            CHECK(seen.evict(hold.node()) && !seen.evict(hold.node()));
-        } else {
-            const auto broken = seen.break_lock();
-            CHECK(broken.size() == 1 && broken[0].node == hold.node() && broken[0].session == client.stats().session_id);
-        }
-        CHECK(hold.wait_lost_for(SOON) == zklock::reason::node_deleted);
-    }
+    CHECK(seen.break_lock().empty());
+    auto hold = lock.acquire();
+    CHECK(seen.request_release().size() == 1 && hold.wait_wanted_for(SOON));
+    CHECK(seen.evict(hold.node()) && !seen.evict(hold.node()));
+    hold = lock.acquire();
+    const auto broken = seen.break_lock();
+    CHECK(broken.size() == 1 && broken[0].node == hold.node() && broken[0].session == client.stats().session_id);
+    CHECK(hold.wait_lost_for(SOON) == zklock::reason::node_deleted);
     THROWS(seen.evict("/nobody"), misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.guard("/nowhere/zklock"), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     client.guard("zklock");
     THROWS(client.guard(), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
 TEST(barriers_are_waited_for_and_entered) {
-    const auto client = new_cpp_client();
-    auto other = new_cpp_client();
+    const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path(), round = fresh_path();
     const zklock::barrier barrier(client, path), others(other, path);
-    others.wait();
     CHECK(!barrier.is_set() && barrier.set() && !others.set() && others.is_set());
     CHECK(!others.wait_for(0s) && !others.wait_for(50ms));
     auto waiting = in_background([&] { others.wait(); });
-    CHECK(waiting.wait_for(30ms) == std::future_status::timeout);
     CHECK(barrier.remove() && !others.remove());
     soon(waiting);
     CHECK(others.wait_for(SOON));
@@ -149,18 +124,10 @@ TEST(barriers_are_waited_for_and_entered) {
     THROWS(first.leave(), misuse_error, ZKLOCK_NOT_HELD);
     delete_node(second->node());
     THROWS(second->leave(), zklock::lost_error, ZKLOCK_LOST);
-    /* A member that is destroyed leaves, and a wait ends with its client. */
+    /* A member that is destroyed leaves. */
     const zklock::double_barrier alone(client, round, 1);
     { const zklock::member left = alone.enter(); }
     alone.enter().leave();
-    const zklock::member last = zklock::double_barrier(other, round, 1).enter();
-    CHECK(barrier.set());
-    auto ending = in_background([&] { THROWS(others.wait(), zklock::closed_error, ZKLOCK_CLOSED); });
-    CHECK(ending.wait_for(30ms) == std::future_status::timeout);
-    other.close();
-    soon(ending);
-    CHECK(last.lost_reason() == zklock::reason::client_closed);
-    THROWS(others.set(), zklock::closed_error, ZKLOCK_CLOSED);
     THROWS(zklock::barrier(client, "no-slash"), misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::double_barrier(client, round, 0), misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
@@ -168,7 +135,7 @@ TEST(barriers_are_waited_for_and_entered) {
 TEST(a_job_runs_once_in_its_period_and_again_after_a_failure) {
     const auto client = new_cpp_client();
     const auto period = 24h * 365'000;
-    const zklock::job job(client, fresh_path(), period);
+    const zklock::job job(client, fresh_path(), period, options().set("offset", 1h));
     CHECK(!job.last());
     {
         /* A run that is destroyed counts as failed, and keeps its hold when it is moved. */
@@ -192,12 +159,8 @@ TEST(a_job_runs_once_in_its_period_and_again_after_a_failure) {
     THROWS(run->done(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     const auto last = job.last();
     CHECK(last && last->outcome == zklock::run_outcome::done && last->token == token && last->period == 0);
-    CHECK(last->began.time_since_epoch() > 0s && *last->ended >= last->began && last->next.time_since_epoch() == period);
+    CHECK(last->began.time_since_epoch() > 0s && *last->ended >= last->began && last->next.time_since_epoch() == period + 1h);
     CHECK(!last->identity.empty() && last->failure.empty());
-    const zklock::job later(client, fresh_path(), period, options().set("offset", 1h).set("after-failure", "next"));
-    later.begin()->done();
-    CHECK(later.last()->next.time_since_epoch() == period + 1h);
-    THROWS(zklock::job(client, later.last()->identity, 1ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
 TEST_MAIN(STANDALONE)

@@ -14,51 +14,10 @@ namespace {
 using steady = std::chrono::steady_clock;
 using wall = std::chrono::system_clock;
 
-/* Whether a type meets the requirements of the standard: these expressions must compile. */
-template <class Type, class = void>
-struct is_timed_lockable : std::false_type {};
-
-template <class Type>
-struct is_timed_lockable<
-    Type, std::void_t<decltype(std::declval<Type &>().lock()), decltype(std::declval<Type &>().unlock()),
-                      decltype(bool(std::declval<Type &>().try_lock())), decltype(bool(std::declval<Type &>().try_lock_for(1ns))),
-                      decltype(bool(std::declval<Type &>().try_lock_until(steady::now()))),
-                      decltype(bool(std::declval<Type &>().try_lock_until(wall::now())))>> : std::true_type {};
-
-template <class Type, class = void>
-struct is_shared_timed_lockable : std::false_type {};
-
-template <class Type>
-struct is_shared_timed_lockable<
-    Type, std::void_t<decltype(std::declval<Type &>().lock_shared()), decltype(std::declval<Type &>().unlock_shared()),
-                      decltype(bool(std::declval<Type &>().try_lock_shared())),
-                      decltype(bool(std::declval<Type &>().try_lock_shared_for(1ns))),
-                      decltype(bool(std::declval<Type &>().try_lock_shared_until(steady::now()))),
-                      decltype(bool(std::declval<Type &>().try_lock_shared_until(wall::now())))>> : is_timed_lockable<Type> {};
-
 template <class Type>
 constexpr bool stays = !std::is_copy_constructible_v<Type> && !std::is_copy_assignable_v<Type> &&
                        !std::is_move_constructible_v<Type> && !std::is_move_assignable_v<Type>;
 
-/* Any clock is allowed. This one counts how often it was read. */
-struct counting_clock {
-    using duration = std::chrono::microseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<counting_clock>;
-    [[maybe_unused]] static constexpr bool is_steady = true;
-    static inline int reads = 0;
-
-    static time_point now() {
-        reads++;
-        return time_point(std::chrono::duration_cast<duration>(steady::now().time_since_epoch()));
-    }
-};
-
-static_assert(is_timed_lockable<std::timed_mutex>::value && !is_timed_lockable<std::mutex>::value);
-static_assert(is_timed_lockable<zklock::lockable>::value && is_timed_lockable<zklock::recursive_lockable>::value);
-static_assert(is_shared_timed_lockable<std::shared_timed_mutex>::value && !is_shared_timed_lockable<std::shared_mutex>::value);
-static_assert(is_shared_timed_lockable<zklock::shared_lockable>::value && !is_shared_timed_lockable<zklock::lockable>::value);
 static_assert(stays<zklock::lockable> && stays<zklock::recursive_lockable> && stays<zklock::shared_lockable>);
 static_assert(stays<zklock::scoped_lock> && !std::is_default_constructible_v<zklock::scoped_lock>);
 static_assert(noexcept(std::declval<zklock::lockable &>().unlock()) && noexcept(std::declval<zklock::shared_lockable &>().unlock()) &&
@@ -175,9 +134,6 @@ TEST(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before) {
     waits_in_vain([&](auto time) { return mutex.try_lock_shared_for(time); }, [&](auto time) { return mutex.try_lock_shared_until(time); });
     THROWS(mutex.current(), zklock::misuse_error, ZKLOCK_NOT_HELD);
     THROWS(mutex.current_shared(), zklock::misuse_error, ZKLOCK_NOT_HELD);
-    /* It waits in the queue, and does not poll. */
-    CHECK(!mutex.try_lock_until(counting_clock::now() + 100500us));
-    CHECK(counting_clock::reads <= 5);
 }
 
 TEST(a_wait_for_ever_ends_with_the_grant) {
