@@ -2,13 +2,12 @@
 
 use ground::or_once_more;
 
-use crate::support::{Process, operator, output, path, run, zklock, zklock_at, zklock_there};
+use crate::support::{Process, holder, operator, output, path, run, zklock, zklock_at, zklock_there};
 
 #[test]
 fn the_exit_code_is_that_of_the_command() {
     for (script, code) in [("true", 0), ("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137)] {
-        let ended = output(&mut run(&path(), &[], script));
-        assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(code), "", ""), "{script}");
+        output(&mut run(&path(), &[], script)).is(code, "").is_quiet();
     }
 }
 
@@ -27,79 +26,41 @@ fn the_command_knows_its_lock() {
 }
 
 #[test]
-fn every_kind_of_lock_can_be_held() {
-    for (kind, place) in [
-        ("--mutex", ""),
-        ("--read", ""),
-        ("--write", ""),
-        ("--semaphore", ":3"),
-        ("--election", ""),
-        ("--single-node", ""),
-    ] {
-        let (path, operator) = (path(), operator());
-        let lock = path.clone() + place;
-        let script = "test -n \"$ZKLOCK_TOKEN\" && echo $ZKLOCK_NODE && read _";
-        let mut process = Process::start(zklock_there().args(["run", kind, &lock, "--", "sh", "-c", script]));
-        let node = process.line();
-        assert!(operator.stat(node.trim()).is_some(), "{kind}: {node}");
-        process.write("\n");
-        assert_eq!(process.output().code, Some(0), "{kind}");
-        assert!(operator.stat(node.trim()).is_none(), "{kind}: {node}");
-    }
-}
-
-#[test]
 fn verbose_says_what_it_does() {
     let path = path();
-    let mut holder = Process::start(&mut run(&path, &["--verbose"], "echo held; read _"));
-    holder.line();
+    let holder = holder(&path);
     let waiter = Process::start(&mut run(&path, &["-v"], "exit 3"));
     let place = waiter.error_line("held by");
     assert!(place.starts_with(&format!("zklock: waiting for the lock {path}, held by ")), "{place}");
     assert!(place.ends_with("; we are next\n"), "{place}");
-    holder.write("\n");
-    let ended = waiter.output();
-    assert_eq!(ended.code, Some(3));
+    holder.lets_go();
     let done = format!("zklock: holding the lock {path}\nzklock: released the lock {path}\n");
-    assert!(ended.errors.ends_with(&done), "{ended:?}");
+    waiter.output().is(3, "").says(&done);
 }
 
 #[test]
 fn a_busy_lock_and_one_that_is_not_free_in_time_have_codes_of_their_own() {
     let path = path();
-    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
-    holder.line();
-    let tried = output(&mut run(&path, &["--try"], "echo ran"));
-    assert_eq!((tried.code, &*tried.out), (Some(120), ""));
-    let busy = format!("zklock: the lock {path} is held by another");
-    assert!(tried.errors.starts_with(&busy), "{}", tried.errors);
+    let holder = holder(&path);
+    let busy = |options: &[&str]| output(&mut run(&path, options, "echo ran"));
+    busy(&["--try"]).is(120, "").says(&format!("zklock: the lock {path} is held by another"));
     // On a busy machine the holder's name may not come in time.
-    let is_named = |errors: &str| errors.contains(" holds it (its node _c_");
-    let mut errors = (0..100).map(|_| output(&mut run(&path, &["--try"], "echo ran")).errors);
-    assert!(errors.any(|errors| is_named(&errors)));
-    let waited = output(&mut run(&path, &["--timeout", "300ms"], "echo ran"));
-    assert_eq!((waited.code, &*waited.out), (Some(121), ""));
+    assert!((0..100).any(|_| busy(&["--try"]).errors.contains(" holds it (its node _c_")));
     // The time that was given, and not what was left of it.
-    let expected = format!("zklock: the lock {path} was not acquired within 300ms: ");
-    assert!(waited.errors.starts_with(&expected), "{}", waited.errors);
-    for (options, code) in [(&["--try", "-q"][..], 120), (&["--timeout", "100ms", "--quiet"], 121)] {
-        let quiet = output(&mut run(&path, options, "echo ran"));
-        assert_eq!((quiet.code, &*quiet.out, &*quiet.errors), (Some(code), "", ""), "{options:?}");
+    let late = format!("zklock: the lock {path} was not acquired within 300ms: ");
+    busy(&["--timeout", "300ms"]).is(121, "").says(&late);
+    busy(&["--try", "-q"]).is(120, "").is_quiet();
+    busy(&["--timeout", "100ms", "--quiet"]).is(121, "").is_quiet();
+    busy(&["--try", "-q", "-E", "75"]).is(75, "").is_quiet();
+    let ended = busy(&["--timeout", "1s", "-q", "--conflict-exit-code", "75"]);
+    if ended.code == Some(123) {
+        return or_once_more(false, &format!("no session in time: {ended:?}"));
     }
-    for options in
-        [&["--try", "-q", "-E", "75"][..], &["--timeout", "1s", "-q", "--conflict-exit-code", "75"]]
-    {
-        let ended = output(&mut run(&path, options, "echo ran"));
-        if ended.code == Some(123) {
-            return or_once_more(false, &format!("no session in time: {ended:?}"));
-        }
-        assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(75), "", ""), "{options:?}");
-    }
-    holder.write("\n");
-    assert_eq!(holder.output().code, Some(0));
-    assert_eq!(output(&mut run(&path, &["--try"], "echo ran")).out, "ran\n");
-    let failed = output(&mut run(&path, &["-E", "75", "--session-timeout", "1ms"], "echo ran"));
-    assert_eq!(failed.code, Some(64), "the code is for a busy lock alone");
+    ended.is(75, "").is_quiet();
+    // The code is for a busy lock alone.
+    busy(&["-E", "75", "--session-timeout", "1ms"]).is(64, "");
+    holder.lets_go();
+    busy(&["--try"]).is(0, "ran\n");
 }
 
 #[test]
@@ -108,41 +69,26 @@ fn options_after_the_first_word_of_the_command_are_its_own() {
         let mut command = zklock_there();
         command.args(["run", "--mutex", &path()]).args(before);
         let ended = output(command.args(["printf", "%s|", "--try", "-E", "--", "--hosts"]));
-        assert_eq!(
-            (ended.code, &*ended.out, &*ended.errors),
-            (Some(0), "--try|-E|--|--hosts|", ""),
-            "{before:?}"
-        );
+        ended.is(0, "--try|-E|--|--hosts|").is_quiet();
     }
 }
 
 #[test]
 fn where_no_server_answers_nobody_knows_who_has_the_lock() {
-    let mut command = zklock_at("127.0.0.1:1");
-    let ended = output(command.args(["run", "--mutex", "/a", "--timeout", "500ms", "--", "echo", "ran"]));
-    assert_eq!((ended.code, &*ended.out), (Some(123), ""));
-    assert!(ended.errors.starts_with("zklock: no session could be opened"), "{}", ended.errors);
-    assert!(ended.errors.ends_with("(`zklock doctor` asks each server by itself)\n"), "{}", ended.errors);
-    let ended = output(zklock_at("127.0.0.1:1").args([
-        "--connect-timeout",
-        "500ms",
-        "run",
-        "--quiet",
-        "--try",
-        "--mutex",
-        "/a",
-        "--",
-        "true",
-    ]));
-    assert_eq!(ended.code, Some(123));
-    assert!(ended.errors.starts_with("zklock: no session could be opened"), "the reason comes all the same");
+    for options in [&["--timeout", "500ms"][..], &["--quiet", "--try"]] {
+        let mut command = zklock_at("127.0.0.1:1");
+        command.args(["--connect-timeout", "500ms", "run", "--mutex", "/a"]).args(options);
+        let ended = output(command.args(["--", "echo", "ran"]));
+        ended.is(123, "").says("zklock: no session could be opened");
+        assert!(ended.errors.ends_with("(`zklock doctor` asks each server by itself)\n"), "{ended:?}");
+    }
 }
 
 #[test]
 fn mistakes_are_named() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 13] = [
         (
-            &["--loss-timeout", "3s", "run", "--mutex", "/a", "--", "true"],
+            &["--loss-timeout", "3s", "run", "--mutex", "/a", "true"],
             "--loss-timeout 3.0s: choose 2.0s at most",
         ),
         (&["run", "--", "true"], "required arguments were not provided"),
@@ -151,34 +97,22 @@ fn mistakes_are_named() {
         (&["run", "--mutex", "/a", "--read", "/a", "--", "true"], "cannot be used with"),
         (&["run", "--semaphore", "/a", "--", "true"], "write it as PATH:N"),
         (&["run", "--mutex", "/a", "--timeout", "soon", "--", "true"], "is not a duration"),
+        (&["lock", "/a"], "'run', 'acquire'"),
+        (&["status", "/a"], "'ls', 'held'"),
+        (&["unlock", "/a"], "'release', 'break'"),
+        (&["fly"], "unrecognized"),
+        (&["guardian"], "does nothing by itself"),
+        (&["guardian", "--hosts", "zk1"], "does nothing by itself"),
     ];
     for (words, part) in cases {
-        let ended = output(zklock_at("127.0.0.1:1").args(words));
-        assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{words:?}");
-        assert!(ended.errors.contains(part), "{words:?}: {}", ended.errors);
+        output(zklock_at("127.0.0.1:1").args(words)).is(64, "").says(part);
     }
-    for (word, names) in
-        [("lock", "'run', 'acquire'"), ("status", "'ls', 'held'"), ("unlock", "'release', 'break'")]
-    {
-        let ended = output(zklock().args([word, "/locks/report"]));
-        assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{word}");
-        assert!(ended.errors.contains(names), "{word}: {}", ended.errors);
-    }
-    let ended = output(zklock().args(["run", "--mutex", "/a", "--", "true"]));
-    assert_eq!(ended.code, Some(64));
-    assert!(ended.errors.contains("ZKLOCK_HOSTS"), "{}", ended.errors);
+    output(zklock().args(["run", "--mutex", "/a", "--", "true"])).is(64, "").says("ZKLOCK_HOSTS");
 }
 
 #[test]
 fn a_command_that_cannot_be_run_is_named() {
-    let ended = output(zklock_there().args(["run", "--mutex", &path(), "--", "zklock-no-such-command"]));
-    assert_eq!(ended.code, Some(127));
-    assert!(
-        ended.errors.starts_with("zklock: zklock-no-such-command: command not found"),
-        "{}",
-        ended.errors
-    );
-    let ended = output(zklock_there().args(["run", "--mutex", &path(), "--", "/etc/passwd"]));
-    assert_eq!(ended.code, Some(126));
-    assert!(ended.errors.starts_with("zklock: /etc/passwd: cannot be executed"), "{}", ended.errors);
+    let ended = |program: &str| output(zklock_there().args(["run", "--mutex", &path(), "--", program]));
+    ended("zklock-no-such-command").is(127, "").says("zklock: zklock-no-such-command: command not found");
+    ended("/etc/passwd").is(126, "").says("zklock: /etc/passwd: cannot be executed");
 }

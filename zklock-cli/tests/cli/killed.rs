@@ -1,22 +1,8 @@
 //! The command ends with `zklock`, however that ends.
 
-use ground::until;
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 
-use crate::support::{Process, SOON, is_alive, of_job, only_child, operator, path, run, signal};
-
-fn are_gone(pids: &[Pid]) -> bool {
-    until(SOON, || !pids.iter().any(|pid| is_alive(*pid)))
-}
-
-#[test]
-fn a_command_ends_when_zklock_is_killed() {
-    let mut process = Process::start(&mut run(&path(), &[], &of_job("trap '' TERM HUP")));
-    let pids = process.numbers();
-    process.signal(Signal::KILL);
-    assert!(are_gone(&pids), "the first process, its child, and its child in another session");
-    process.status();
-}
+use crate::support::{Process, is_alive, of_job, only_child, operator, path, run, signal};
 
 #[test]
 fn a_command_ends_when_its_warden_is_killed() {
@@ -31,19 +17,6 @@ fn a_command_ends_when_its_warden_is_killed() {
     );
     // They were dead when it ended, and so before the lock was free.
     assert_eq!(pids.iter().map(|pid| is_alive(*pid)).collect::<Vec<_>>(), [false; 3]);
-}
-
-#[test]
-fn the_first_process_ends_even_if_both_are_killed() {
-    let mut process = Process::start(&mut run(&path(), &[], "echo $$; exec sleep 1000"));
-    let pids = process.numbers();
-    let warden = only_child(process.pid());
-    // So that neither can do anything about the other's end.
-    signal(warden, Signal::STOP);
-    process.signal(Signal::KILL);
-    process.status();
-    signal(warden, Signal::KILL);
-    assert!(are_gone(&pids));
 }
 
 #[test]

@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal};
 use crate::support::pty::OnTerminal;
 use crate::support::transcript::plain;
 use crate::support::{
-    LEFT, Process, SOON, is_alive, operator, output, path, run, servers, signal, zklock, zklock_at,
-    zklock_there,
+    LEFT, Process, SOON, delete_holder, holder, is_alive, operator, output, path, run, servers, signal,
+    with_environment_of, zklock, zklock_at, zklock_there,
 };
 
 /// The shells of this machine. Any has the first two.
@@ -28,13 +28,7 @@ fn shells() -> impl Iterator<Item = &'static str> {
 
 /// A script for a shell that finds `zklock`, and the lock's path in `$LOCK`.
 fn script_at(hosts: &str, shell: &str, lock: &str, text: &str) -> Command {
-    let mut command = Command::new(shell);
-    for (name, value) in zklock_at(hosts).get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    let mut command = with_environment_of(&zklock_at(hosts), Command::new(shell));
     let folder = Path::new(env!("CARGO_BIN_EXE_zklock")).parent().expect("a folder").display();
     let path = format!("{folder}:{}", std::env::var("PATH").expect("a path"));
     command.env("PATH", path).env("LOCK", lock).args(["-c", text]);
@@ -43,6 +37,13 @@ fn script_at(hosts: &str, shell: &str, lock: &str, text: &str) -> Command {
 
 fn script(shell: &str, lock: &str, text: &str) -> Command {
     script_at(&servers().connect_string(), shell, lock, text)
+}
+
+/// A shell that has got so far that it writes a line.
+fn started(shell: &str, lock: &str, text: &str) -> (Process, String) {
+    let process = Process::start(&mut script(shell, lock, text));
+    let line = process.line();
+    (process, line)
 }
 
 /// The process that holds the lock for a shell: others see its name.
@@ -58,12 +59,6 @@ fn releases_and_ends(keeper: Pid, path: &str) -> bool {
     until(SOON, || !is_alive(keeper)) && operator().children_or_empty(path).is_empty()
 }
 
-fn delete_holder(path: &str) {
-    let operator = operator();
-    let [holder] = &operator.wait_for_children(path, 1, SOON)[..] else { unreachable!("as asked") };
-    operator.delete(&format!("{path}/{holder}"));
-}
-
 const ACQUIRE: &str = r#"eval "$(zklock acquire --mutex "$LOCK" --timeout 60)" || exit; "#;
 
 #[test]
@@ -71,14 +66,15 @@ fn a_shell_holds_a_lock_over_several_commands() {
     for shell in shells() {
         let (path, operator) = (path(), operator());
         let text = r#"set -eu
-            eval "$(zklock acquire --mutex "$LOCK" --timeout 60)"
-            echo "$ZKLOCK_TOKEN $ZKLOCK_LOCK $ZKLOCK_NODE"; read -r line
+            eval "$(zklock acquire --fence --mutex "$LOCK" --timeout 60)"
+            echo "$ZKLOCK_TOKEN $ZKLOCK_LOCK $ZKLOCK_NODE $ZKLOCK_ENSEMBLE"; read -r line
             zklock held
             zklock release
             echo released; read -r line"#;
-        let mut process = Process::start(&mut script(shell, &path, text));
-        let line = process.line();
-        let [token, lock, node] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line:?}") };
+        let (mut process, line) = started(shell, &path, text);
+        let [token, lock, node, _] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+            panic!("{line:?}")
+        };
         let stat = operator.stat(node).expect("the node is there while the lock is held");
         assert_eq!((token, lock), (&*stat.czxid.to_string(), &*path), "{shell}");
         assert_eq!(output(&mut run(&path, &["--try"], "true")).code, Some(120), "{shell}");
@@ -90,37 +86,14 @@ fn a_shell_holds_a_lock_over_several_commands() {
         assert_eq!(operator.children_or_empty(&path), [""; 0], "{shell}: it is free before release returns");
         assert!(until(SOON, || !is_alive(keeper)), "{shell}: nothing is left while the shell goes on");
         process.write("\n");
-        let ended = process.output();
-        assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{shell}");
-    }
-}
-
-#[test]
-fn a_shell_can_hold_every_kind_of_lock() {
-    for (kind, place) in
-        [("read", ""), ("write", ""), ("semaphore", ":3"), ("election", ""), ("single-node", "")]
-    {
-        let path = path();
-        let text = format!(
-            r#"eval "$(zklock acquire --fence --{kind} "$LOCK{place}" --try)" || exit
-            echo "$ZKLOCK_ENSEMBLE $ZKLOCK_NODE"; read -r line; zklock release"#
-        );
-        let mut process = Process::start(&mut script("sh", &path, &text));
-        let line = process.line();
-        let [ensemble, node] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line:?}") };
-        assert!(!ensemble.is_empty() && operator().stat(node).is_some(), "{kind}: {line}");
-        process.write("\n");
-        let ended = process.output();
-        assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{kind}");
-        assert!(operator().stat(node).is_none(), "{kind}");
+        process.output().is(0, "").is_quiet();
     }
 }
 
 #[test]
 fn a_shell_does_not_go_on_without_the_lock() {
     let (path, ran) = (path(), "; echo ran");
-    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
-    holder.line();
+    let holder = holder(&path);
     for shell in shells() {
         for (text, code, errors) in [
             (r#"eval "$(zklock acquire --try --mutex "$LOCK")" || exit"#, 120, "is held by another"),
@@ -133,8 +106,7 @@ fn a_shell_does_not_go_on_without_the_lock() {
             (r#"eval "$(zklock -H 127.0.0.1:1 acquire --mutex /a --timeout 1)" || exit"#, 123, "no session"),
         ] {
             let ended = output(&mut script(shell, &path, &(text.to_owned() + ran)));
-            assert_eq!((ended.code, &*ended.out), (Some(code), ""), "{shell}: {text}: {}", ended.errors);
-            assert!(ended.errors.contains(errors), "{shell}: {text}: {}", ended.errors);
+            ended.is(code, "").says(errors);
             assert_eq!(ended.errors.is_empty(), errors.is_empty(), "{shell}: {text}: {}", ended.errors);
         }
     }
@@ -143,12 +115,10 @@ fn a_shell_does_not_go_on_without_the_lock() {
     if ended.code == Some(123) {
         return or_once_more(false, &format!("no session in time: {ended:?}"));
     }
-    assert_eq!((ended.code, &*ended.out), (Some(121), ""), "{ended:?}");
-    assert!(ended.errors.contains("within 1s"), "{ended:?}");
+    ended.is(121, "").says("within 1s");
     // None of them is left in the queue.
     operator().wait_for_children(&path, 1, SOON);
-    holder.write("\n");
-    assert_eq!(holder.output().code, Some(0));
+    holder.lets_go();
 }
 
 /// The parts of a shell that end when the output has come do not count, nor what runs `zklock` for it.
@@ -182,9 +152,7 @@ fn the_lock_is_free_when_the_shell_is_killed_and_not_before() {
 fn a_shell_without_an_output_is_found_too() {
     for shell in shells() {
         let path = path();
-        let text = format!("exec 3>&1 >&-; {ACQUIRE} echo >&3; read -r line");
-        let process = Process::start(&mut script(shell, &path, &text));
-        process.line();
+        let (process, _) = started(shell, &path, &format!("exec 3>&1 >&-; {ACQUIRE} echo >&3; read -r line"));
         let keeper = keeper(&path);
         process.signal(Signal::KILL);
         assert!(releases_and_ends(keeper, &path), "{shell}");
@@ -198,38 +166,23 @@ fn a_shell_that_gets_the_output_from_another_process_has_to_be_named() {
     for shell in shells() {
         let text = r#"eval "$(zklock acquire --mutex "$LOCK" | cat)" || exit; echo ran"#;
         let ended = output(&mut script(shell, &path(), text));
-        assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{shell}: {}", ended.errors);
-        assert!(ended.errors.contains("the output goes to another process"), "{shell}: {}", ended.errors);
-        assert!(ended.errors.contains("--pid $$"), "{shell}: {}", ended.errors);
+        ended.is(64, "").says("the output goes to another process").says("--pid $$");
     }
 }
 
 #[test]
-fn a_signal_that_ends_a_wait_fails_in_the_shell() {
+fn a_wait_that_is_ended_fails_in_the_shell_and_leaves_no_node() {
     let (path, operator) = (path(), operator());
-    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
-    holder.line();
-    let waiter = Process::start(zklock_there().args(["acquire", "--mutex", &path]));
-    operator.wait_for_children(&path, 2, SOON);
-    waiter.signal(Signal::TERM);
-    let ended = waiter.output();
-    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(143), "(exit 143)\n", ""));
-    operator.wait_for_children(&path, 1, SOON);
-    holder.write("\n");
-    assert_eq!(holder.output().code, Some(0));
-}
-
-#[test]
-fn the_lock_of_a_wait_that_is_killed_is_not_kept() {
-    let (path, operator) = (path(), operator());
-    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
-    holder.line();
-    let waiter = Process::start(zklock_there().args(["acquire", "--mutex", &path]));
-    operator.wait_for_children(&path, 2, SOON);
-    waiter.signal(Signal::KILL);
-    operator.wait_for_children(&path, 1, SOON);
-    holder.write("\n");
-    assert_eq!(holder.output().code, Some(0));
+    let holder = holder(&path);
+    for (end, code, out) in [(Signal::TERM, Some(143), "(exit 143)\n"), (Signal::KILL, None, "")] {
+        let waiter = Process::start(zklock_there().args(["acquire", "--mutex", &path]));
+        operator.wait_for_children(&path, 2, SOON);
+        waiter.signal(end);
+        let ended = waiter.output();
+        assert_eq!((ended.code, &*ended.out, &*ended.errors), (code, out, ""));
+        operator.wait_for_children(&path, 1, SOON);
+    }
+    holder.lets_go();
 }
 
 #[test]
@@ -252,13 +205,11 @@ fn a_loss_is_told_by_held_and_by_release() {
         "{ACQUIRE} echo; code=0; while [ $code = 0 ]; do message=$(zklock held 2>&1); code=$?; done
         echo $code $message; zklock release; exit $?"
     );
-    let process = Process::start(&mut script("sh", &path, &text));
-    process.line();
+    let (process, _) = started("sh", &path, &text);
     delete_holder(&path);
     let lost = format!("zklock: the lock {path} was lost: its node was deleted\n");
     assert_eq!(process.line(), format!("122 {lost}"));
-    let ended = process.output();
-    assert_eq!((ended.code, &*ended.errors), (Some(122), &*lost), "the shell itself goes on");
+    process.output().is(122, "").says(&lost);
 }
 
 #[test]
@@ -266,15 +217,13 @@ fn a_shell_that_asks_for_a_signal_gets_it_at_a_loss() {
     let path = path();
     let text = r#"trap 'echo told; exit 5' USR1; trap 'echo term' TERM
         eval "$(zklock acquire --on-lost-signal USR1 --mutex "$LOCK")"; echo; while :; do sleep 0.05; done"#;
-    let process = Process::start(&mut script("sh", &path, text));
-    process.line();
+    let (process, _) = started("sh", &path, text);
     delete_holder(&path);
-    let ended = process.output();
-    assert_eq!((ended.code, &*ended.out), (Some(5), "told\n"));
+    process.output().is(5, "told\n");
+    // A release is no loss.
     let text = r#"trap 'echo told' USR1
         eval "$(zklock acquire --on-lost-signal SIGUSR1 --mutex "$LOCK")"; zklock release"#;
-    let ended = output(&mut script("sh", &path, text));
-    assert_eq!((ended.code, &*ended.out), (Some(0), ""), "a release is no loss");
+    output(&mut script("sh", &path, text)).is(0, "");
 }
 
 #[test]
@@ -296,19 +245,12 @@ fn the_signal_comes_before_the_lease_ends() {
 fn a_keeper_that_is_killed_holds_nothing_any_more() {
     let path = path();
     let text = format!("{ACQUIRE} echo; read -r line; zklock held; echo $?; zklock release; exit $?");
-    let mut process = Process::start(&mut script("sh", &path, &text));
-    process.line();
+    let (mut process, _) = started("sh", &path, &text);
     let keeper = keeper(&path);
     signal(keeper, Signal::KILL);
     assert!(until(SOON, || !is_alive(keeper)));
     process.write("\n");
-    assert_eq!(process.line(), "122\n");
-    let ended = process.output();
-    assert_eq!(ended.code, Some(122));
-    assert!(
-        ended.errors.starts_with("zklock: the lock is not held: it was released, or the process"),
-        "{ended:?}"
-    );
+    process.output().is(122, "122\n").says("zklock: the lock is not held: it was released, or the process");
 }
 
 /// As when a service is stopped: TERM comes to all its processes.
@@ -317,8 +259,7 @@ fn a_shell_that_is_told_to_end_has_the_lock_until_it_has_ended() {
     let path = path();
     let text =
         format!("{ACQUIRE} trap 'echo told; read -r line; zklock held; exit' TERM; echo; read -r line");
-    let mut process = Process::start(&mut script("bash", &path, &text));
-    process.line();
+    let (mut process, _) = started("bash", &path, &text);
     let keeper = keeper(&path);
     for end in [Signal::TERM, Signal::INT, Signal::HUP] {
         signal(keeper, end);
@@ -338,16 +279,8 @@ fn a_shell_that_is_told_to_end_has_the_lock_until_it_has_ended() {
 fn the_keeper_has_nothing_of_the_shell_open() {
     let path = path();
     let text = format!("exec 5</etc/passwd 7<\"$HOME\"; {ACQUIRE} echo; read -r line");
-    let mut command = Command::new("sh");
-    let with = script("sh", &path, &text);
-    command.args(with.get_args());
-    for (name, value) in with.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.env("HOME", "/usr").current_dir("/usr");
+    let mut command = script("sh", &path, &text);
+    command.env("HOME", "/usr");
     let mut terminal = OnTerminal::start(&command);
     terminal.shows("\n");
     let keeper = keeper(&path);
@@ -369,10 +302,8 @@ fn the_keeper_has_nothing_of_the_shell_open() {
 
 #[test]
 fn another_user_can_neither_ask_nor_release() {
-    let path = path();
     let text = format!("{ACQUIRE} echo $ZKLOCK_HOLD; read -r line; zklock release");
-    let mut process = Process::start(&mut script("sh", &path, &text));
-    let hold = process.line();
+    let (mut process, hold) = started("sh", &path(), &text);
     // Only root can become another user.
     let nobody = Command::new(env!("CARGO_BIN_EXE_zklock"))
         .args(["--config", "/dev/null", "release", hold.trim()])
@@ -383,8 +314,8 @@ fn another_user_can_neither_ask_nor_release() {
         assert_eq!(ended.status.code(), Some(122), "{ended:?}");
     }
     process.write("\n");
-    let ended = process.output();
-    assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "it was still held");
+    // It was still held.
+    process.output().is(0, "").is_quiet();
 }
 
 #[test]
@@ -394,13 +325,12 @@ fn a_shell_can_hold_several_locks() {
         eval "$(zklock acquire --mutex "$LOCK/a")"; first=$ZKLOCK_HOLD
         eval "$(zklock acquire --mutex "$LOCK/b")"
         zklock release "$first"; zklock held --json; read -r line; zklock release"#;
-    let mut process = Process::start(&mut script("sh", &path, text));
-    let held: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
+    let (process, line) = started("sh", &path, text);
+    let held: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(held["lock"], format!("{path}/b"));
     assert_eq!(operator().children_or_empty(&format!("{path}/a")), [""; 0]);
     assert_eq!(operator().children(&format!("{path}/b")).len(), 1);
-    process.write("\n");
-    assert_eq!(process.output().code, Some(0));
+    process.lets_go();
 }
 
 #[test]
@@ -438,32 +368,25 @@ fn what_makes_no_sense_is_named() {
     let mut terminal = OnTerminal::start(&command);
     terminal.shows("write eval \"$(zklock acquire ...)\" || exit");
     assert_eq!(terminal.code(), Some(64));
-    for words in [&["held"][..], &["release"]] {
-        for unset in [zklock().args(words), zklock().args(words).env("ZKLOCK_HOLD", "")] {
-            let ended = output(unset);
-            assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{words:?}");
-            let how = "ZKLOCK_HOLD is set by eval \"$(zklock acquire ...)\" || exit";
-            assert!(ended.errors.contains(how), "{}", ended.errors);
-        }
-        let ended = output(zklock().env("ZKLOCK_HOLD", "nothing").args(words));
-        assert_eq!(ended.code, Some(122), "{words:?}: {}", ended.errors);
+    for word in ["held", "release"] {
+        let held_by = |hold: &str| output(zklock().arg(word).env("ZKLOCK_HOLD", hold));
+        let how = "ZKLOCK_HOLD is set by eval \"$(zklock acquire ...)\" || exit";
+        output(zklock().arg(word)).is(64, "").says(how);
+        held_by("").is(64, "").says(how);
+        held_by("nothing").is(122, "");
     }
     // Only what `acquire` prints is evaluated, even if its name is a word of another command.
     for words in [&["release", "acquire"][..], &["run", "--nothing", "acquire"], &["ls", "acquire"]] {
         let ended = output(zklock_there().args(words));
         assert!(ended.code != Some(0) && ended.out.is_empty(), "{words:?}: {ended:?}");
     }
-    for words in [&["--nothing", "acquire"][..], &["acquire", "--mutex"], &["acquire", "--mutex", "/a", "b"]]
-    {
-        let ended = output(zklock_there().args(words));
-        assert_eq!((ended.code, &*ended.out), (Some(64), "(exit 64)\n"), "{words:?}: {}", ended.errors);
-    }
     for (words, part) in [
-        (["--on-lost-signal", "SIGNAL"], "there is no such signal"),
-        (["--pid", "999999999"], "there is no process 999999999"),
+        (&["--nothing", "acquire"][..], "--nothing"),
+        (&["acquire", "--mutex"], "--mutex"),
+        (&["acquire", "--mutex", "/a", "b"], "'b'"),
+        (&["acquire", "--mutex", "/a", "--on-lost-signal", "SIGNAL"], "there is no such signal"),
+        (&["acquire", "--mutex", "/a", "--pid", "999999999"], "there is no process 999999999"),
     ] {
-        let ended = output(zklock_there().args(["acquire", "--mutex", "/a"]).args(words));
-        assert_eq!((ended.code, &*ended.out), (Some(64), "(exit 64)\n"), "{words:?}");
-        assert!(ended.errors.contains(part), "{words:?}: {}", ended.errors);
+        output(zklock_there().args(words)).is(64, "(exit 64)\n").says(part);
     }
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::support::{LEFT, Process, SOON, left_with, operator, output, path, run};
+use crate::support::{LEFT, Process, SOON, holder, left_with, operator, output, path, run};
 
 #[test]
 fn signals_reach_the_command() {
@@ -27,26 +27,15 @@ fn signals_reach_the_command() {
 }
 
 #[test]
-fn a_signal_that_ends_the_command_is_in_the_exit_code() {
-    let process = Process::start(&mut run(&path(), &[], "echo on; exec sleep 1000"));
-    process.line();
-    process.signal(Signal::INT);
-    assert_eq!(process.output().code, Some(130));
-}
-
-#[test]
 fn a_signal_ends_a_wait_and_leaves_no_node() {
     let (path, operator) = (path(), operator());
-    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
-    holder.line();
+    let holder = holder(&path);
     let waiter = Process::start(&mut run(&path, &[], "echo ran"));
     operator.wait_for_children(&path, 2, SOON);
     waiter.signal(Signal::INT);
-    let ended = waiter.output();
-    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(130), "", ""));
+    waiter.output().is(130, "").is_quiet();
     operator.wait_for_children(&path, 1, SOON);
-    holder.write("\n");
-    assert_eq!(holder.output().code, Some(0));
+    holder.lets_go();
 }
 
 #[test]
@@ -68,8 +57,7 @@ fn whatever_a_parent_has_left_the_end_of_the_command_is_known_and_it_inherits_no
         let path = path();
         let zklock = run(&path, &[], "grep -E 'Sig(Blk|Ign)' /proc/self/status; exit 5");
         let ended = output(&mut left_with(left, &zklock));
-        let expected = format!("SigBlk:\t0000000000000000\n{ours}");
-        assert_eq!((ended.code, ended.out, &*ended.errors), (Some(5), expected, ""), "{left}");
+        ended.is(5, &format!("SigBlk:\t0000000000000000\n{ours}")).is_quiet();
         assert_eq!(operator().children_or_empty(&path), [""; 0], "{left}");
     }
 }

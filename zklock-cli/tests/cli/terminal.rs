@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::support::pty::OnTerminal;
-use crate::support::{SOON, is_alive, path, run};
+use crate::support::{SOON, is_alive, path, run, with_environment_of};
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
@@ -13,13 +13,7 @@ const CTRL_Z: &str = "\x1a";
 fn shell() -> OnTerminal {
     let mut shell = Command::new("bash");
     shell.args(["--norc", "--noprofile", "--noediting", "-i"]).env("PS1", "ready\\$ ");
-    for (name, value) in run("/", &[], "").get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    let mut shell = OnTerminal::start(&shell);
+    let mut shell = OnTerminal::start(&with_environment_of(&run("/", &[], ""), shell));
     shell.shows("ready");
     shell
 }
@@ -49,18 +43,6 @@ fn ctrl_c_ends_the_command_and_its_code_says_so() {
     shell.shows("on-2");
     shell.types(CTRL_C);
     shell.shows("code=130.");
-}
-
-#[test]
-fn ctrl_c_ends_a_wait() {
-    let (mut shell, path) = (shell(), path());
-    let mut holder = crate::support::Process::start(&mut run(&path, &[], "echo held; read _"));
-    holder.line();
-    shell.types(&zklock(&path, "echo ran"));
-    crate::support::operator().wait_for_children(&path, 2, SOON);
-    shell.types(CTRL_C);
-    shell.shows("code=130.");
-    holder.write("\n");
 }
 
 #[test]

@@ -63,13 +63,18 @@ pub(crate) fn left_with(left: &str, command: &Command) -> Command {
     let mut words = left.split(' ').map(OsStr::new).chain([command.get_program()]).chain(command.get_args());
     let mut child = Command::new(words.next().expect("a program"));
     child.args(words);
-    for (name, value) in command.get_envs() {
+    with_environment_of(command, child)
+}
+
+/// A command with the environment of another.
+pub(crate) fn with_environment_of(other: &Command, mut command: Command) -> Command {
+    for (name, value) in other.get_envs() {
         match value {
-            Some(value) => child.env(name, value),
-            None => child.env_remove(name),
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
         };
     }
-    child
+    command
 }
 
 /// Runs it to its end.
@@ -86,6 +91,20 @@ pub(crate) fn operator() -> Admin {
 pub(crate) fn path() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     format!("/cli/{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// One that holds the mutex until it gets a line.
+pub(crate) fn holder(path: &str) -> Process {
+    let holder = Process::start(&mut run(path, &[], "echo held; read _"));
+    assert_eq!(holder.line(), "held\n");
+    holder
+}
+
+/// Deletes the node of the one that holds the lock, for which nobody else waits.
+pub(crate) fn delete_holder(path: &str) {
+    let operator = operator();
+    let [holder] = &operator.wait_for_children(path, 1, SOON)[..] else { unreachable!("as asked") };
+    operator.delete(&format!("{path}/{holder}"));
 }
 
 /// `zklock run --mutex PATH OPTIONS -- sh -c SCRIPT`, ready to be started.

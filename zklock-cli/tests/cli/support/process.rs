@@ -20,6 +20,31 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// It has ended with this code, and written this.
+    #[track_caller]
+    pub(crate) fn is(&self, code: i32, out: &str) -> &Self {
+        assert_eq!((self.code, &*self.out), (Some(code), out), "{self:?}");
+        self
+    }
+
+    /// It has said this on stderr.
+    #[track_caller]
+    pub(crate) fn says(&self, part: &str) -> &Self {
+        assert!(self.errors.contains(part), "{part:?}: {self:?}");
+        self
+    }
+
+    /// It has said nothing on stderr.
+    #[track_caller]
+    pub(crate) fn is_quiet(&self) -> &Self {
+        assert_eq!(self.errors, "", "{self:?}");
+        self
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{self:?}"))
+    }
+
     /// What `zklock` itself has said. A shell says something of its own, too, when a part of a job is ended.
     pub(crate) fn told(&self) -> String {
         self.errors.split_inclusive('\n').filter(|line| line.starts_with("zklock: ")).collect()
@@ -82,6 +107,12 @@ impl Process {
 
     pub(crate) fn write(&mut self, text: &str) {
         self.child.stdin.as_mut().expect("a pipe").write_all(text.as_bytes()).expect("it reads");
+    }
+
+    /// Lets a command go on that reads a line, and waits until it has ended well.
+    pub(crate) fn lets_go(mut self) {
+        self.write("\n");
+        self.output().is(0, "");
     }
 
     pub(crate) fn signal(&self, which: Signal) {

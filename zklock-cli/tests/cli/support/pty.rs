@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::SOON;
+use super::{SOON, with_environment_of};
 
 /// A process on a terminal of its own, of whose session it is the leader.
 pub(crate) struct OnTerminal {
@@ -30,12 +30,7 @@ impl OnTerminal {
         let end = || Stdio::from(File::options().read(true).write(true).open(&name).expect("it is there"));
         let mut leader = Command::new("setsid");
         leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => leader.env(name, value),
-                None => leader.env_remove(name),
-            };
-        }
+        let mut leader = with_environment_of(command, leader);
         let child = leader.stdin(end()).stdout(end()).stderr(end()).spawn().expect("util-linux is installed");
         let terminal = File::from(terminal);
         let mut reader = terminal.try_clone().expect("a descriptor");
