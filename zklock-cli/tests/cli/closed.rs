@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use ground::{Certificates, Ensemble, or_once_more};
 
-use crate::support::{Folder, Process, zklock};
+use crate::support::{Folder, Output, Process, output, zklock};
 
 fn closed() -> &'static Ensemble {
     static SHARED: OnceLock<Ensemble> = OnceLock::new();
@@ -62,15 +62,18 @@ fn says(changes: &[(&'static str, PathBuf)], code: i32, parts: &[&str]) {
     or_once_more(is_told, &format!("doctor, {parts:?}: {}", doctor.out));
 }
 
+/// `run` with these changes.
+fn run(changes: &[(&'static str, PathBuf)]) -> Output {
+    output(but(changes).args(["run", "--mutex", "/right", "--", "echo", "ran"]))
+}
+
 #[test]
 fn with_all_that_it_takes_a_command_runs() {
-    let ended = Process::start(but(&[]).args(["run", "--mutex", "/right", "--", "echo", "ran"])).output();
-    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(0), "ran\n", ""));
-    let ended = Process::start(but(&[]).args(["ls", "/right"])).output();
-    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
-    let ended = Process::start(but(&[]).args(["doctor", "/right"])).output();
-    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
-    assert!(ended.out.contains("the servers' certificates are checked"), "{}", ended.out);
+    run(&[]).is(0, "ran\n").is_quiet();
+    output(but(&[]).args(["ls", "/right"])).is_quiet();
+    let ended = output(but(&[]).args(["doctor", "/right"]));
+    assert!(ended.out.contains("the servers' certificates are checked"), "{ended:?}");
+    ended.is(0, &ended.out).is_quiet();
 }
 
 #[test]
@@ -82,82 +85,44 @@ fn a_file_says_all_that_it_takes() {
     let file = folder.file("zklock.conf", lines.concat());
     let mut command = zklock();
     command.arg("--config").arg(file).args(["run", "--mutex", "/file", "--", "echo", "ran"]);
-    let ended = Process::start(&mut command).output();
-    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(0), "ran\n", ""));
+    output(&mut command).is(0, "ran\n").is_quiet();
 }
 
 #[test]
 fn an_encrypted_key_opens_with_its_pass_phrase() {
     let command = ["pkcs8", "-topk8", "-v2", "aes-256-cbc"];
     let key = certificates().encrypted_key("of-the-command", &command, "open sesame");
-    let run = |pass_phrase: &str| {
-        let changes = [("ZKLOCK_KEY", key.clone()), ("ZKLOCK_PASS_PHRASE", pass_phrase.into())];
-        Process::start(but(&changes).args(["run", "--mutex", "/key", "--", "echo", "ran"])).output()
-    };
-    let ended = run("open sesame");
-    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(0), "ran\n", ""));
+    let run =
+        |phrase: &str| run(&[("ZKLOCK_KEY", key.clone()), ("ZKLOCK_PASS_PHRASE", phrase.to_owned().into())]);
+    run("open sesame").is(0, "ran\n").is_quiet();
     let ended = run("open barley");
-    assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{ended:?}");
-    assert!(ended.errors.contains("pass phrase") && !ended.errors.contains("barley"), "{ended:?}");
+    ended.is(64, "").says("pass phrase");
+    assert!(!ended.errors.contains("barley"), "{ended:?}");
 }
 
 #[test]
-fn a_wrong_authority_is_named() {
-    let parts = ["from none of the given authorities: give the one that issued it", "--ca"];
-    says(&[("ZKLOCK_CA", certificates().stranger())], 123, &parts);
-    says(&[("ZKLOCK_CA", "".into()), ("ZKLOCK_TLS", "1".into())], 123, &parts);
-}
-
-#[test]
-fn a_wrong_name_of_a_host_is_named() {
+fn what_is_missing_or_wrong_is_named_with_the_option_that_gives_it() {
+    let there = certificates();
     // Another way to write 127.0.0.1, which is in no certificate.
-    let hosts = closed().tls_connect_string().replace("127.0.0.1", "0x7f000001");
+    let misnamed = closed().tls_connect_string().replace("127.0.0.1", "0x7f000001");
+    let authority = ["from none of the given authorities: give the one that issued it", "--ca"];
+    says(&[("ZKLOCK_CA", there.stranger())], 123, &authority);
+    says(&[("ZKLOCK_CA", "".into()), ("ZKLOCK_TLS", "1".into())], 123, &authority);
     let parts = ["a certificate for another name", "localhost", "use a name that the certificate is for"];
-    says(&[("ZKLOCK_HOSTS", hosts.into())], 123, &parts);
-}
-
-#[test]
-fn a_wrong_password_is_named() {
-    let parts = [
-        "refuse the login by SASL for \"ann\": correct the user or the password",
-        "ZKLOCK_SASL",
-        "--sasl-file",
-    ];
-    says(&[("ZKLOCK_SASL", "ann:wrong".into())], 125, &parts);
-}
-
-#[test]
-fn a_login_that_is_missing_is_named() {
-    let parts =
-        ["only accept clients that log in: give the client credentials", "ZKLOCK_SASL", "--sasl-file"];
-    says(&[("ZKLOCK_SASL", "".into())], 125, &parts);
-}
-
-#[test]
-fn a_certificate_of_the_client_that_is_missing_is_named() {
-    let parts = ["does it want a client certificate? Then give one with its key", "--cert", "--key"];
-    says(&[("ZKLOCK_CERT", "".into()), ("ZKLOCK_KEY", "".into())], 123, &parts);
-}
-
-#[test]
-fn a_certificate_of_the_client_that_the_server_does_not_trust_is_named() {
-    let (certificate, key) = (certificates().intruder(), certificates().intruder_key());
-    let parts = ["does it trust the authority of the client certificate", "--cert", "--key"];
-    says(&[("ZKLOCK_CERT", certificate), ("ZKLOCK_KEY", key)], 123, &parts);
-}
-
-#[test]
-fn a_port_that_is_for_the_other_kind_of_connection_is_named() {
+    says(&[("ZKLOCK_HOSTS", misnamed.into())], 123, &parts);
+    let wrong = "refuse the login by SASL for \"ann\": correct the user or the password";
+    says(&[("ZKLOCK_SASL", "ann:wrong".into())], 125, &[wrong, "ZKLOCK_SASL", "--sasl-file"]);
+    let missing = "only accept clients that log in: give the client credentials";
+    says(&[("ZKLOCK_SASL", "".into())], 125, &[missing, "ZKLOCK_SASL", "--sasl-file"]);
+    let missing = "does it want a client certificate? Then give one with its key";
+    says(&[("ZKLOCK_CERT", "".into()), ("ZKLOCK_KEY", "".into())], 123, &[missing, "--cert", "--key"]);
+    let strange = [("ZKLOCK_CERT", there.intruder()), ("ZKLOCK_KEY", there.intruder_key())];
+    says(&strange, 123, &["does it trust the authority of the client certificate", "--cert", "--key"]);
     let parts = ["does not speak TLS: give the port that does (secureClientPort in zoo.cfg)"];
     says(&[("ZKLOCK_HOSTS", closed().connect_string().into())], 123, &parts);
     let plain = ["ZKLOCK_CA", "ZKLOCK_CERT", "ZKLOCK_KEY"].map(|name| (name, "".into()));
     says(&plain, 123, &["only speaks TLS: connect with TLS", "--tls", "--ca"]);
-}
-
-#[test]
-fn a_key_of_another_certificate_is_named_before_anything_is_sent() {
-    let changes = [("ZKLOCK_KEY", certificates().intruder_key())];
-    let ended = Process::start(but(&changes).args(["ls", "/a"])).output();
-    assert_eq!((ended.code, &*ended.out), (Some(64), ""));
-    assert!(ended.errors.contains("give the key that the client certificate was made with"), "{ended:?}");
+    // Before anything is sent.
+    let ended = output(but(&[("ZKLOCK_KEY", there.intruder_key())]).args(["ls", "/a"]));
+    ended.is(64, "").says("give the key that the client certificate was made with");
 }

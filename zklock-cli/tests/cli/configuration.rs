@@ -26,37 +26,32 @@ fn holder(command: &mut Command) -> String {
     found[0]["identity"].as_str().expect("a name").to_owned()
 }
 
-fn failed(file: &Path) -> Output {
+/// It is refused with this sentence.
+fn fails(file: &Path, part: &str) -> Output {
     let ended = output(zklock_with(file).args(["ls", "/a"]));
-    assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{ended:?}");
+    ended.is(64, "").says(part);
     ended
+}
+
+/// The code of `ls`.
+fn ls(command: &mut Command) -> Option<i32> {
+    output(command.args(["ls", "/cli/nobody"])).code
 }
 
 #[test]
 fn a_file_says_how_to_connect() {
     let folder = Folder::new();
-    let text = format!(
-        "\n# How to connect.\n  hosts = {}  \r\nsession-timeout=4s\ntls = no\n",
-        servers().connect_string()
-    );
+    let hosts = servers().connect_string();
+    let text = format!("\n# How to connect.\n  hosts = {hosts}  \r\nsession-timeout=4s\ntls = no\n");
     let file = folder.file("zklock.conf", text);
     let ended = output(zklock_with(&file).args(["doctor", "--json", &path()]));
-    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
-    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let found = ended.json();
     assert_eq!(found[0]["finding"], format!("the file {} was read", file.display()));
     let session = found.as_array().unwrap().iter().find(|finding| finding["about"] == "session").unwrap();
     assert_eq!(session["finding"], "timeout 4.0s, as asked for");
-}
-
-#[test]
-fn an_empty_variable_names_no_hosts() {
-    let folder = Folder::new();
-    let file = folder.file("zklock.conf", format!("hosts = {}\n", servers().connect_string()));
-    let listed = output(zklock_with(&file).env("ZKLOCK_HOSTS", "").args(["ls", &path()]));
-    assert_eq!((listed.code, &*listed.errors), (Some(0), ""));
-    let ended = output(zklock().env("ZKLOCK_HOSTS", "").args(["ls", &path()]));
-    assert_eq!(ended.code, Some(64));
-    assert!(ended.errors.contains("no servers are given"), "{}", ended.errors);
+    // An empty variable names no hosts.
+    assert_eq!(ls(zklock_with(&file).env("ZKLOCK_HOSTS", "")), Some(0));
+    output(zklock().env("ZKLOCK_HOSTS", "").args(["ls", "/a"])).is(64, "").says("no servers are given");
 }
 
 #[test]
@@ -70,22 +65,16 @@ fn an_option_beats_a_variable_which_beats_the_file() {
     assert_eq!(holder(&mut command), "option");
     // The option may stand after the command's name as well.
     let file = folder.file("b.conf", format!("hosts = {NOWHERE}\n"));
-    let ended =
-        output(zklock_with(&file).args(["ls", "/cli/nobody", "--hosts", &servers().connect_string()]));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let words = ["ls", "/cli/nobody", "--hosts", &servers().connect_string()];
+    assert_eq!(output(zklock_with(&file).args(words)).code, Some(0));
 }
 
 #[test]
 fn a_variable_can_switch_off_what_the_file_switches_on() {
     let folder = Folder::new();
     let file = folder.file("a.conf", format!("hosts = {}\ntls = yes\n", servers().connect_string()));
-    let ended = output(zklock_with(&file).args(["ls", "/cli/nobody"]));
-    assert_eq!(ended.code, Some(123), "{ended:?}");
-    // The server resets the connection, or closes it, whichever comes first.
-    let guesses = ["does not speak TLS", "is this a port without TLS?"];
-    assert!(guesses.iter().any(|guess| ended.errors.contains(guess)), "{ended:?}");
-    let ended = output(zklock_with(&file).env("ZKLOCK_TLS", "0").args(["ls", "/cli/nobody"]));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ls(&mut zklock_with(&file)), Some(123));
+    assert_eq!(ls(zklock_with(&file).env("ZKLOCK_TLS", "0")), Some(0));
 }
 
 #[test]
@@ -114,12 +103,9 @@ fn the_first_file_of_those_in_the_usual_places_is_read() {
 #[test]
 fn a_file_that_was_named_must_be_there() {
     let folder = Folder::new();
-    let ended = failed(&folder.path().join("missing.conf"));
-    assert!(ended.errors.contains("missing.conf cannot be read: No such file"), "{ended:?}");
-    let ended = failed(folder.path());
-    assert!(ended.errors.contains("cannot be read: Is a directory"), "{ended:?}");
-    let ended = failed(&folder.file("long.conf", "#".repeat(70_000)));
-    assert!(ended.errors.contains("long.conf: too long"), "{ended:?}");
+    fails(&folder.path().join("missing.conf"), "missing.conf cannot be read: No such file");
+    fails(folder.path(), "cannot be read: Is a directory");
+    fails(&folder.file("long.conf", "#".repeat(70_000)), "long.conf: too long");
 }
 
 #[test]
@@ -143,9 +129,7 @@ fn a_line_that_is_wrong_is_named() {
     ];
     for (text, problem) in cases {
         let file = folder.file("a.conf", text);
-        let ended = failed(&file);
-        let expected = format!("zklock: {}{problem}", file.display());
-        assert!(ended.errors.starts_with(&expected), "{expected}: {}", ended.errors);
+        let ended = fails(&file, &format!("zklock: {}{problem}", file.display()));
         assert!(!ended.errors.contains("hidden"), "a password is shown: {}", ended.errors);
     }
     // What needs no servers works all the same.
@@ -157,79 +141,56 @@ fn a_line_that_is_wrong_is_named() {
 fn a_certificate_and_its_key_may_come_from_different_places() {
     let folder = Folder::new();
     let file = folder.file("a.conf", "hosts = zk1:2181\ntls = yes\nkey = client.key\n");
-    let ended = failed(&file);
-    assert!(
-        ended.errors.contains("a certificate needs its key, and a key its certificate: give both or none"),
-        "{ended:?}"
-    );
-    let ended = output(zklock_with(&file).args(["--cert", "/nowhere.pem", "ls", "/a"]));
-    assert_eq!(ended.code, Some(64), "{ended:?}");
+    fails(&file, "a certificate needs its key, and a key its certificate: give both or none");
     // Both are known, so one is looked for; a path in the file is relative to its folder.
-    assert!(ended.errors.contains("/nowhere.pem"), "{ended:?}");
-    let ended = failed(&folder.file("b.conf", "hosts = zk1:2181\nca = ca.pem\n"));
-    assert!(ended.errors.contains(&format!("{}/ca.pem", folder.path().display())), "{ended:?}");
-    let ended = output(zklock().args(["--hosts", "zk1", "--ca", "ca.pem", "--cert", "a.pem", "ls", "/a"]));
-    assert_eq!(ended.code, Some(64), "{ended:?}");
+    let ended = output(zklock_with(&file).args(["--cert", "/nowhere.pem", "ls", "/a"]));
+    ended.is(64, "").says("/nowhere.pem");
+    let file = folder.file("b.conf", "hosts = zk1:2181\nca = ca.pem\n");
+    fails(&file, &format!("{}/ca.pem", folder.path().display()));
+    output(zklock().args(["--hosts", "zk1", "--ca", "ca.pem", "--cert", "a.pem", "ls", "/a"])).is(64, "");
 }
 
 #[test]
 fn a_password_that_others_can_read_is_refused() {
     let folder = Folder::new();
     let file = folder.file("a.conf", format!("hosts = {}\nauth = ann:secret\n", servers().connect_string()));
+    let with_mode = |file: &Path, mode| fs::set_permissions(file, Permissions::from_mode(mode)).unwrap();
     for mode in [0o644, 0o604, 0o602] {
-        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
-        let ended = failed(&file);
+        with_mode(&file, mode);
         let expected = format!(
             "zklock: {file}:2: auth is a secret, and other users may use this file (its mode is {mode:o}): run `chmod 600 {file}`\n",
             file = file.display()
         );
-        assert_eq!(ended.errors, expected);
+        fails(&file, &expected);
     }
-    fs::set_permissions(&file, Permissions::from_mode(0o400)).unwrap();
-    assert_eq!(output(zklock_with(&file).args(["ls", "/cli/nobody"])).code, Some(0));
+    with_mode(&file, 0o400);
+    assert_eq!(ls(&mut zklock_with(&file)), Some(0));
+    // The group may read it in a file of root's alone.
+    with_mode(&file, 0o640);
+    let expected = if fs::metadata(&file).unwrap().uid() == 0 { 0 } else { 64 };
+    assert_eq!(ls(&mut zklock_with(&file)), Some(expected));
     // Without a password everybody may read it.
     let file = folder.file("b.conf", format!("hosts = {}\n", servers().connect_string()));
-    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(output(zklock_with(&file).args(["ls", "/cli/nobody"])).code, Some(0));
-}
-
-#[test]
-fn the_group_may_read_a_password_only_in_a_file_of_roots() {
-    let folder = Folder::new();
-    let file = folder.file("a.conf", format!("hosts = {}\nauth = ann:secret\n", servers().connect_string()));
-    fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
-    let expected = if fs::metadata(&file).unwrap().uid() == 0 { 0 } else { 64 };
-    assert_eq!(output(zklock_with(&file).args(["ls", "/cli/nobody"])).code, Some(expected));
+    with_mode(&file, 0o644);
+    assert_eq!(ls(&mut zklock_with(&file)), Some(0));
 }
 
 #[test]
 fn a_password_of_the_file_logs_in_and_is_hidden_from_the_command() {
     let folder = Folder::new();
     operator().create_all("/cli", "");
-    let file = folder.file(
-        "a.conf",
-        format!("hosts = {}\nauth = ann:secret\naccess = creator-all\n", servers().connect_string()),
-    );
+    let hosts = servers().connect_string();
+    let text = format!("hosts = {hosts}\nauth = ann:secret\naccess = creator-all\n");
+    let file = folder.file("a.conf", text);
     let path = path();
-    let mut process = Process::start(zklock_with(&file).args([
-        "run",
-        "--mutex",
-        &path,
-        "--",
-        "sh",
-        "-c",
-        "env | grep -c secret; echo held; read _",
-    ]));
+    let mut command = zklock_with(&file);
+    command.args(["run", "--mutex", &path, "--", "sh", "-c", "env | grep -c secret; echo held; read _"]);
+    let process = Process::start(&mut command);
     assert_eq!((&*process.line(), &*process.line()), ("0\n", "held\n"));
     let code = |command: &mut Command| output(command.args(["ls", &path])).code;
     assert_eq!(code(&mut zklock_with(&file)), Some(0));
-    let hosts = servers().connect_string();
     assert_eq!(code(zklock().args(["--hosts", &hosts])), Some(125), "only this user may look");
-    assert_eq!(
-        code(zklock_with(&file).env("ZKLOCK_AUTH", "ann:wrong")),
-        Some(125),
-        "the variable beats the file"
-    );
-    process.write("\n");
-    assert_eq!(process.output().code, Some(0));
+    let wrong = code(zklock_with(&file).env("ZKLOCK_AUTH", "ann:wrong"));
+    assert_eq!(wrong, Some(125), "the variable beats the file");
+    process.lets_go();
 }

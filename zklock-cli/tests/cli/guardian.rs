@@ -16,9 +16,7 @@ use ground::{Ensemble, Proxy, until};
 use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
 
-use crate::support::{
-    Folder, LEFT, Process, SOON, is_alive, left_with, of_job, only_child, path, signal, zklock_at,
-};
+use crate::support::{LEFT, Process, SOON, is_alive, left_with, of_job, only_child, path, signal, zklock_at};
 
 /// The session timeout.
 const LONG: Duration = Duration::from_secs(100);
@@ -132,17 +130,6 @@ fn the_next_has_the_lock_of_a_killed_zklock_and_its_command_is_dead() {
 }
 
 #[test]
-fn a_crash_is_no_different() {
-    let path = path();
-    let process = started(&path, &[], "echo $$; exec sleep 1000");
-    let pids = process.numbers();
-    let next = next(&path, &pids);
-    let killed = Instant::now();
-    process.signal(Signal::ABORT);
-    is_granted_at_once(next, killed);
-}
-
-#[test]
 fn a_copy_of_its_end_of_the_socket_does_not_hide_that_zklock_is_dead() {
     let path = path();
     let process = started(&path, &[], &of_job("trap '' TERM HUP"));
@@ -216,19 +203,6 @@ fn a_zklock_whose_lock_is_taken_away_keeps_its_session() {
     process.output();
 }
 
-#[test]
-fn at_least_keeps_the_lock_of_a_killed_zklock() {
-    let path = path();
-    let began = Instant::now();
-    let process = started(&path, &["--at-least", "4s"], "echo $$");
-    let first = process.numbers();
-    let next = next(&path, &first);
-    assert!(until(SOON, || !is_alive(first[0])));
-    process.signal(Signal::KILL);
-    is_granted_at_once(next, Instant::now());
-    assert!(began.elapsed() >= Duration::from_secs(4), "it was kept for {:?}", began.elapsed());
-}
-
 /// The warden keeps the session, which without it would be over.
 #[test]
 fn at_least_keeps_the_lock_of_a_killed_zklock_for_longer_than_its_session_lasts() {
@@ -270,20 +244,6 @@ fn the_lock_is_kept_for_the_session_timeout_if_both_are_killed() {
 }
 
 #[test]
-fn a_warden_that_is_killed_while_it_keeps_the_lock_leaves_it_to_the_session_timeout() {
-    let path = path();
-    let process = started(&path, &["--at-least", "1h"], "echo $$; exec sleep 1000");
-    let (pids, node) = (process.numbers(), node(&path));
-    let warden = only_child(process.pid());
-    process.signal(Signal::KILL);
-    assert!(until(SOON, || !is_alive(pids[0])));
-    assert!(until(SOON, || is_connected(warden)), "it connects, to keep the session");
-    signal(warden, Signal::KILL);
-    assert!(until(SOON, || !is_alive(warden)));
-    assert!(stat(&node).is_some(), "the session lives until its timeout");
-}
-
-#[test]
 fn servers_that_cannot_be_reached_leave_it_to_the_session_timeout() {
     let path = path();
     let proxy = Proxy::before(servers().server(0));
@@ -300,45 +260,6 @@ fn servers_that_cannot_be_reached_leave_it_to_the_session_timeout() {
     assert!(said.contains("was not ended within 2s"), "{said}");
     assert!(!pids.iter().any(|pid| is_alive(*pid)));
     assert!(stat(&node).is_some(), "nobody could have ended it");
-}
-
-#[test]
-fn an_ordinary_end_is_none_of_the_guardians_business() {
-    let path = path();
-    let process = started(&path, &[], "echo $$; exec sleep 1000");
-    let pids = process.numbers();
-    let warden = only_child(process.pid());
-    signal(pids[0], Signal::KILL);
-    let ended = process.output();
-    assert_eq!((ended.code, &*ended.errors), (Some(137), ""));
-    assert!(!is_alive(warden));
-    assert_eq!(operator().children_or_empty(&path), [""; 0]);
-}
-
-#[test]
-fn in_a_closed_ensemble_the_guardian_logs_in_as_zklock_does() {
-    let builder =
-        Ensemble::builder().servers(3).max_session_timeout(LONG).tls(true).sasl(&[("ann", "secret")]);
-    let closed =
-        builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl").start();
-    let certificates = closed.certificates();
-    // What the file alone says has to get to the warden as well.
-    let folder = Folder::new();
-    let authority = certificates.authority();
-    let file = folder.file("a.conf", format!("sasl = ann:secret\nca = {}\n", authority.display()));
-    let run = |script: &str| {
-        let mut command = zklock_at(&closed.tls_connect_string());
-        command.env("ZKLOCK_CONFIG", &file);
-        command.env("ZKLOCK_CERT", certificates.client()).env("ZKLOCK_KEY", certificates.client_key());
-        command.args(["--session-timeout", "100s", "--access", "creator-all", "run", "--mutex", "/closed"]);
-        Process::start(command.args(["--", "sh", "-c", script]))
-    };
-    let process = run(&of_job("trap '' TERM HUP"));
-    let pids = process.numbers();
-    let next = run(&looks_at(&pids));
-    let killed = Instant::now();
-    process.signal(Signal::KILL);
-    is_granted_at_once(next, killed);
 }
 
 /// The one that holds the lock until it gets a line, and one that waits behind it, and has a guardian.
@@ -386,13 +307,4 @@ fn one_that_is_stopped_while_it_waits_keeps_its_place() {
     let warden = only_child(waiter.pid());
     assert_eq!(fs::read_to_string(format!("/proc/{warden}/comm")).unwrap(), "warden-of-job\n");
     assert_eq!(holder.output().code, Some(0));
-}
-
-#[test]
-fn a_guardian_that_no_program_has_started_says_what_it_is_for() {
-    for arguments in [&["guardian"][..], &["guardian", "--hosts", "zk1"]] {
-        let ended = Process::start(zklock_at(&servers().connect_string()).args(arguments)).output();
-        assert_eq!(ended.code, Some(64));
-        assert!(ended.errors.contains("does nothing by itself"), "{}", ended.errors);
-    }
 }

@@ -1,8 +1,7 @@
 //! Jobs that run once in each period: `zklock run --every`, and `zklock jobs`.
 
 use crate::support::transcript::plain;
-use crate::support::{Output, Process, SOON, operator, output, path, run, zklock_there};
-use rustix::process::Signal;
+use crate::support::{Output, Process, operator, output, path, run, zklock_there};
 
 /// A period of many years does not end during a test.
 const LONG: &str = "300000d";
@@ -26,7 +25,7 @@ fn every(path: &str, options: &[&str], script: &str) -> Output {
 /// The transcript of `zklock jobs`, whose last lines are about the path.
 fn jobs(path: &str) -> String {
     let ended = output(zklock_there().args(["jobs", path]));
-    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+    ended.is(0, &ended.out).is_quiet();
     plain(&ended.out).replace(path, "PATH")
 }
 
@@ -34,59 +33,25 @@ fn jobs(path: &str) -> String {
 fn a_command_that_ends_well_is_done_in_this_period() {
     let path = path();
     assert_eq!(jobs(&path), "no job below PATH has run yet");
-    let first = every(&path, &[], "echo once");
-    assert_eq!((first.code, &*first.out, &*first.errors), (Some(0), "once\n", ""));
+    every(&path, &[], "echo once").is(0, "once\n").is_quiet();
     let again = every(&path, &["--after-failure", "next"], "echo twice");
-    assert_eq!((again.code, &*again.out), (Some(0), ""));
-    let told = format!("zklock: the job {path} is done in this period, by ");
-    assert!(again.told().starts_with(&told) && again.told().contains(": it runs again in "), "{again:?}");
-    let quiet = every(&path, &["--quiet"], "echo twice");
-    assert_eq!((quiet.code, &*quiet.out, &*quiet.errors), (Some(0), "", ""));
+    again.is(0, "").says(&format!("zklock: the job {path} is done in this period, by "));
+    again.says(": it runs again in ");
+    every(&path, &["--quiet"], "echo twice").is(0, "").is_quiet();
 }
 
 #[test]
 fn a_command_that_fails_runs_again_at_once_or_in_the_next_period() {
     let path = path();
-    assert_eq!(every(&path, &[], "exit 7").code, Some(7));
-    let next = every(&path, &["--after-failure", "next"], "echo again");
-    assert_eq!((next.code, &*next.out), (Some(0), ""));
-    assert!(next.told().contains("has failed in this period"), "{next:?}");
-    let killed = every(&path, &["--at-most", "10ms"], "sleep 1000");
-    assert_eq!(killed.code, Some(124));
+    every(&path, &[], "exit 7").is(7, "");
+    every(&path, &["--after-failure", "next"], "echo again").is(0, "").says("has failed in this period");
+    every(&path, &["--at-most", "10ms"], "sleep 1000").is(124, "");
     let missing = output(zklock_there().args(["run", "--mutex", &path, "--every", LONG, "/no/such/program"]));
-    assert_eq!(missing.code, Some(127));
-    let json = output(zklock_there().args(["jobs", "--json", &path])).out;
-    let job: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((&job[0]["path"], &job[0]["outcome"]), (&path.as_str().into(), &"failed".into()));
-    assert_eq!(job[0]["failure"], "exit code 127");
-    let again = every(&path, &[], "echo again");
-    assert_eq!((again.code, &*again.out), (Some(0), "again\n"));
-}
-
-#[test]
-fn another_host_waits_for_the_run_and_takes_over_if_it_is_killed() {
-    let (path, operator) = (path(), operator());
-    let options = ["--every", LONG];
-    let mut first = Process::start(&mut run(&path, &options, "echo runs; exec sleep 1000"));
-    assert_eq!(first.line(), "runs\n");
-    assert_eq!(every(&path, &["--try"], "echo twice").code, Some(120));
-    let next = Process::start(&mut run(&path, &options, "echo takes over"));
-    operator.wait_for_children(&path, 3, SOON);
-    first.signal_to_the_end(Signal::KILL);
-    assert_eq!(next.line(), "takes over\n");
-    assert_eq!(next.output().code, Some(0));
-    assert_eq!(every(&path, &[], "echo twice").out, "");
-}
-
-#[test]
-fn a_command_that_loses_its_lock_is_not_done() {
-    let (path, operator) = (path(), operator());
-    let process = Process::start(&mut run(&path, &["--every", LONG], "echo runs; exec sleep 1000"));
-    process.line();
-    let holder = operator.children(&path).into_iter().find(|name| name.starts_with("_c_")).unwrap();
-    operator.delete(&format!("{path}/{holder}"));
-    assert_eq!(process.output().code, Some(122));
-    assert_eq!(every(&path, &[], "echo again").out, "again\n");
+    missing.is(127, "");
+    let job = &output(zklock_there().args(["jobs", "--json", &path])).json()[0];
+    assert_eq!((&job["path"], &job["outcome"]), (&path.as_str().into(), &"failed".into()));
+    assert_eq!(job["failure"], "exit code 127");
+    every(&path, &[], "echo again").is(0, "again\n");
 }
 
 #[test]
@@ -128,8 +93,7 @@ fn a_record_that_cannot_be_read_or_is_from_the_future_is_shown_among_the_others_
         operator.create(&job(node), data);
     }
     let ended = output(zklock_there().args(["jobs", &folder]));
-    assert_eq!(ended.code, Some(125), "{ended:?}");
-    assert_eq!(ended.told(), "zklock: 2 of 4 jobs do not run: see above\n");
+    ended.is(125, &ended.out).says("zklock: 2 of 4 jobs do not run: see above\n");
     let text = plain(&ended.out).replace(&folder, "PATH");
     let rows: Vec<_> = text.lines().collect();
     assert!(rows[1].starts_with("PATH/a done ") && rows[3].starts_with("PATH/c done "), "{text}");
@@ -137,15 +101,12 @@ fn a_record_that_cannot_be_read_or_is_from_the_future_is_shown_among_the_others_
     assert!(rows[2].starts_with(told), "{text}");
     assert!(rows[4].starts_with("PATH/d done in ") && rows[4].contains("in the future"), "{text}");
     let run = output(zklock_there().args(["run", "--quiet", "--every", "1d", "--mutex", &job("d"), "true"]));
-    assert_eq!(run.code, Some(125), "{run:?}");
-    assert!(run.errors.contains(&format!("then delete the node {}/last-run", job("d"))), "{run:?}");
+    run.is(125, "").says(&format!("then delete the node {}/last-run", job("d")));
     let doctor = output(zklock_there().args(["doctor", &folder]));
     let bad: Vec<_> = doctor.out.lines().filter(|line| line.starts_with("BAD")).collect();
     assert_eq!((doctor.code, bad.len()), (Some(1), 2), "{doctor:?}");
     assert!(bad[0].contains("b/last-run") && bad[1].contains("d/last-run"), "{bad:?}");
-    let json = output(zklock_there().args(["jobs", "--json", &folder]));
-    assert_eq!(json.code, Some(125), "{json:?}");
-    let jobs: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    let jobs = output(zklock_there().args(["jobs", "--json", &folder])).json();
     assert_eq!((&jobs[0]["outcome"], &jobs[2]["outcome"]), (&"done".into(), &"done".into()));
     assert!(jobs[0]["error"].is_null() && jobs[1]["outcome"].is_null(), "{jobs}");
     assert!(jobs[1]["error"].as_str().unwrap().contains("b/last-run"), "{jobs}");
@@ -160,8 +121,6 @@ fn every_and_its_options_are_for_a_mutex() {
         (&["--mutex", "/a", "--every", "0.5s"], "from a second"),
         (&["--mutex", "/a", "--every", "1h", "--offset", "1h"], "less than the period"),
     ] {
-        let ended = output(zklock_there().arg("run").args(options).args(["--", "true"]));
-        assert_eq!(ended.code, Some(64), "{ended:?}");
-        assert!(ended.errors.contains(told), "{ended:?}");
+        output(zklock_there().arg("run").args(options).args(["--", "true"])).is(64, "").says(told);
     }
 }

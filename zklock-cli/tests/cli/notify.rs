@@ -164,12 +164,8 @@ fn a_socket_that_is_missing_or_wrong_is_dealt_with() {
         socket.map(|socket| command.env("NOTIFY_SOCKET", socket));
         output(&mut command)
     };
-    let ended = notify(None);
-    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(0), "ran\n", ""), "started by hand");
-    let ended = notify(Some("here"));
-    assert_eq!((ended.code, &*ended.out), (Some(64), ""));
-    assert!(ended.errors.starts_with("zklock: NOTIFY_SOCKET is \"here\", but has to be a path"), "{ended:?}");
-    let ended = notify(Some("/nowhere/notify"));
-    assert_eq!((ended.code, &*ended.out), (Some(125), ""));
-    assert!(ended.errors.contains("NOTIFY_SOCKET=/nowhere/notify: No such file"), "{ended:?}");
+    // Started by hand.
+    notify(None).is(0, "ran\n").is_quiet();
+    notify(Some("here")).is(64, "").says("zklock: NOTIFY_SOCKET is \"here\", but has to be a path");
+    notify(Some("/nowhere/notify")).is(125, "").says("NOTIFY_SOCKET=/nowhere/notify: No such file");
 }

@@ -4,7 +4,7 @@
 //! cargo test --release -p zklock-cli --test cli restarts -- --ignored --nocapture --test-threads 1
 //! ```
 
-use std::process::{Child, Command};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,9 @@ fn what_survives_a_restart_of_the_leader() {
     );
     for is_busy in [false, true] {
         let cores = if is_busy { thread::available_parallelism().map_or(1, usize::from) } else { 0 };
-        let loops: Vec<Loop> = (0..cores).map(|_| Loop::start()).collect();
+        let mut busy = Command::new("sh");
+        busy.args(["-c", "while :; do :; done"]);
+        let loops: Vec<_> = (0..cores).map(|_| Process::start(&mut busy)).collect();
         for (name, end) in [("TERM", Server::stop as End), ("KILL", Server::kill)] {
             for subject in restarted(end) {
                 let mut left = subject.left;
@@ -147,20 +149,4 @@ fn restarted(end: End) -> Vec<Subject> {
         }
     }
     subjects
-}
-
-/// A process that keeps one core busy.
-struct Loop(Child);
-
-impl Loop {
-    fn start() -> Self {
-        Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

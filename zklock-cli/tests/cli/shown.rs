@@ -73,9 +73,7 @@ fn ls_tells_mutexes_and_elections_from_single_node_locks() {
         holder.line();
         let line = ls(&path).lines().nth(1).unwrap_or_default().to_owned();
         assert!(line.starts_with(&format!("holds db7/1 TIME {name} SESSION NUMBER curator ")), "{line}");
-        let found = output(zklock_there().args(["ls", "--json", &path])).out;
-        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
-        assert_eq!(found[0]["kind"], name);
+        assert_eq!(output(zklock_there().args(["ls", "--json", &path])).json()[0]["kind"], name);
     }
 }
 
@@ -92,13 +90,11 @@ fn with_a_pattern_commands_hold_show_and_break_a_home_made_lock() {
         assert_eq!(holder.line(), "held\n", "{pattern}");
         let [node] = &operator.children_or_empty(parent)[..] else { panic!("{pattern}: it has one node") };
         let here = ["--naming", pattern, &path];
-        let found = output(zklock_there().args(["ls", "--json"]).args(here)).out;
-        let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+        let found = output(zklock_there().args(["ls", "--json"]).args(here)).json();
         assert_eq!((&found[0]["name"], &found[0]["naming"]), (&(**node).into(), &pattern.into()));
         assert_eq!(found[0]["kind"], kind[2..]);
         for words in [&["request-release"][..], &["break", "--yes"]] {
-            let ended = output(zklock_there().args(words).args(here));
-            assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{words:?}");
+            assert_eq!(output(zklock_there().args(words).args(here)).code, Some(0), "{words:?}");
         }
         assert_eq!(holder.output().code, Some(122));
     }
@@ -108,9 +104,7 @@ fn with_a_pattern_commands_hold_show_and_break_a_home_made_lock() {
         (&["--election", &path, "--naming", "lock-{sequence}"], "an election has no naming scheme"),
         (&["--every", "1d", "--mutex", &path, "--naming", "lock-{sequence}"], "takes no --naming"),
     ] {
-        let ended = output(zklock_there().arg("run").args(words).arg("true"));
-        assert_eq!(ended.code, Some(64), "{words:?}: {}", ended.errors);
-        assert!(ended.errors.contains(problem), "{}", ended.errors);
+        output(zklock_there().arg("run").args(words).arg("true")).is(64, "").says(problem);
     }
 }
 
@@ -119,18 +113,13 @@ fn ls_writes_json() {
     let path = path();
     let holder = contender("db7/1", "--mutex", &path);
     holder.line();
-    let ended = output(zklock_there().args(["ls", "--json", &path]));
-    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
-    let entry = &found[0];
+    let entry = &output(zklock_there().args(["ls", "--json", &path])).json()[0];
     assert_eq!((&entry["holds"], &entry["identity"]), (&true.into(), &"db7/1".into()));
-    assert_eq!(
-        (&entry["lock"], &entry["role"], &entry["naming"]),
-        (&"queue".into(), &"exclusive".into(), &"curator".into())
-    );
+    let kind = (&entry["lock"], &entry["role"], &entry["naming"]);
+    assert_eq!(kind, (&"queue".into(), &"exclusive".into(), &"curator".into()));
     let stat = operator().stat(entry["node"].as_str().unwrap()).expect("the node is there");
     assert_eq!(entry["token"], stat.czxid);
-    let none = output(zklock_there().args(["ls", "--json", "/cli/nobody"]));
-    assert_eq!((none.code, &*none.out), (Some(0), "[]\n"));
+    output(zklock_there().args(["ls", "--json", "/cli/nobody"])).is(0, "[]\n");
 }
 
 #[test]
@@ -202,8 +191,7 @@ fn tree_shows_the_locks_below_a_path() {
         tree(),
         format!("LOCK KIND WAITING HOLDERS\n{mutex} mutex NUMBER db7/1\n{semaphore} semaphore NUMBER db9/3")
     );
-    let ended = output(zklock_there().args(["tree", "--json", &top]));
-    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let found = output(zklock_there().args(["tree", "--json", &top])).json();
     assert_eq!((&found[0]["path"], &found[0]["waiting"]), (&mutex.into(), &1.into()));
     assert_eq!(found[1]["holders"][0]["identity"], "db9/3");
     drop((holder, waiter, permit));
@@ -211,12 +199,8 @@ fn tree_shows_the_locks_below_a_path() {
 
 #[test]
 fn what_cannot_be_shown_is_named() {
-    let ended = output(zklock_there().args(["ls", "report"]));
-    assert_eq!(ended.code, Some(64));
     let said = "error: invalid value 'report' for '<PATH>': the path \"report\" is relative";
-    assert!(ended.errors.starts_with(said), "{}", ended.errors);
-    let ended =
-        output(zklock_there().args(["--hosts", "127.0.0.1:1", "--connect-timeout", "500ms", "ls", "/a"]));
-    assert_eq!(ended.code, Some(123));
-    assert!(ended.errors.starts_with("zklock: no session could be opened"), "{}", ended.errors);
+    output(zklock_there().args(["ls", "report"])).is(64, "").says(said);
+    let nowhere = ["--hosts", "127.0.0.1:1", "--connect-timeout", "500ms", "ls", "/a"];
+    output(zklock_there().args(nowhere)).is(123, "").says("zklock: no session could be opened");
 }

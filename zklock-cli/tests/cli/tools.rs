@@ -1,6 +1,5 @@
 //! Transcripts of the other commands.
 
-use ground::Ensemble;
 use rustix::process::Signal;
 use zklock::fence::Database;
 
@@ -42,7 +41,7 @@ fn doctor_says_what_is_wrong_and_what_to_do() {
     let hosts = format!("127.0.0.1:1,{}", crate::support::servers().connect_string());
     let ended = output(zklock_at(&hosts).args(["--session-timeout", "20s", "doctor", "--json", &path()]));
     assert_eq!(ended.code, Some(1), "one server is out of reach");
-    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let found = ended.json();
     let server = &found[1];
     assert_eq!((&server["about"], &server["verdict"]), (&"server".into(), &"bad".into()));
     assert!(server["finding"].as_str().unwrap().contains("Connection refused"), "{found}");
@@ -57,26 +56,6 @@ fn doctor_says_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
-fn doctor_names_a_right_that_is_missing() {
-    let ensemble = Ensemble::builder().start();
-    let operator = ground::wire::Admin::connect(ensemble.server(0).address());
-    operator.create_all("/cli", "");
-    let hosts = ensemble.connect_string();
-    let mut closed = zklock_at(&hosts);
-    closed.env("ZKLOCK_AUTH", "ann:secret").args([
-        "--access",
-        "creator-all",
-        "run",
-        "--mutex",
-        "/cli/closed",
-    ]);
-    assert_eq!(output(closed.args(["--", "true"])).code, Some(0));
-    let ended = output(zklock_at(&hosts).args(["doctor", "/cli/closed"]));
-    assert_eq!(ended.code, Some(1), "{}", ended.out);
-    assert!(ended.out.contains("docs/securing.md"), "{}", ended.out);
-}
-
-#[test]
 fn fence_prints_the_statements_of_each_database() {
     for (name, database) in [
         ("postgresql", Database::PostgreSql),
@@ -85,62 +64,45 @@ fn fence_prints_the_statements_of_each_database() {
         ("sqlite", Database::Sqlite),
     ] {
         let ended = output(zklock().args(["fence", "sql", name]));
-        assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+        ended.is(0, &ended.out).is_quiet();
         let statements = [database.create_table(), database.raise(), database.look()];
         assert!(statements.iter().all(|statement| ended.out.contains(statement)), "{}", ended.out);
         // All that a shell of the database would execute is the table.
-        let executed: Vec<_> =
-            ended.out.lines().filter(|line| !line.is_empty() && !line.starts_with("--")).collect();
+        let is_executed = |line: &&str| !line.is_empty() && !line.starts_with("--");
+        let executed: Vec<_> = ended.out.lines().filter(is_executed).collect();
         assert_eq!(executed, [format!("{};", database.create_table())]);
     }
-    assert_eq!(output(zklock().args(["fence", "sql", "oracle"])).code, Some(64));
+    output(zklock().args(["fence", "sql", "oracle"])).is(64, "");
 }
 
 #[test]
 fn fence_publishes_for_the_last_holder_alone() {
     let (path, folder) = (path(), Folder::new());
+    let command = env!("CARGO_BIN_EXE_zklock");
     let publish = |text: &str, before: &str| {
-        let command = env!("CARGO_BIN_EXE_zklock");
         let script = format!("echo {text} > staged && {before} {command} fence publish staged report");
         output(run(&path, &["--fence"], &script).current_dir(folder.path()))
     };
     for text in ["one", "other"] {
-        assert_eq!(publish(text, "").code, Some(0));
+        publish(text, "").is(0, "");
     }
-    let cut = publish("cut", "prlimit --fsize=25");
-    assert!(
-        cut.code == Some(125) && cut.errors.contains("no room for the token"),
-        "{:?} {}",
-        cut.code,
-        cut.errors
-    );
-    assert_eq!(publish("other", "").code, Some(0), "the fence is as it was");
+    publish("cut", "prlimit --fsize=25").is(125, "").says("no room for the token");
+    // The fence is as it was.
+    publish("other", "").is(0, "");
     // As a holder whose token was the first.
-    let late = publish("late", "ZKLOCK_TOKEN=1");
-    assert_eq!(late.code, Some(122));
-    assert!(
-        late.errors.contains("a later holder of") && late.errors.contains("this one is 1"),
-        "{}",
-        late.errors
-    );
-    let other = publish("late", "ZKLOCK_ENSEMBLE=other");
-    assert!(other.code == Some(122) && other.errors.contains("cannot be compared"), "{}", other.errors);
-    assert_eq!(std::fs::read_to_string(folder.path().join("report")).unwrap(), "other\n");
+    publish("late", "ZKLOCK_TOKEN=1").is(122, "").says("a later holder of").says("this one is 1");
+    publish("late", "ZKLOCK_ENSEMBLE=other").is(122, "").says("cannot be compared");
     // The inner lock has a token of its own, which the outer one's ensemble need not have given.
-    let within = publish("late", &format!("{} run --mutex {path}/inner --", env!("CARGO_BIN_EXE_zklock")));
-    assert!(within.code == Some(64) && within.errors.contains("--ensemble"), "{}", within.errors);
+    publish("late", &format!("{command} run --mutex {path}/inner --")).is(64, "").says("--ensemble");
     assert_eq!(std::fs::read_to_string(folder.path().join("report")).unwrap(), "other\n");
-    let outside = output(zklock().args(["fence", "publish", "a", "b"]));
-    assert_eq!(outside.code, Some(64));
-    assert!(outside.errors.contains("--ensemble"), "{}", outside.errors);
+    output(zklock().args(["fence", "publish", "a", "b"])).is(64, "").says("--ensemble");
 }
 
 #[test]
 fn bench_measures_both() {
     let ended = output(zklock_there().args(["bench", "--json", "--count", "20", &path()]));
-    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
-    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
-    for figures in found.as_array().unwrap() {
+    ended.is(0, &ended.out).is_quiet();
+    for figures in ended.json().as_array().unwrap() {
         assert_eq!(figures["count"], 20);
         assert!(figures["min"].as_u64().unwrap() > 0 && figures["p99"].as_u64() <= figures["max"].as_u64());
     }
@@ -154,10 +116,9 @@ fn testing_is_a_server() {
     let server = Process::start(zklock().args(["testing", "--listen", "127.0.0.1:0"]));
     let hosts = server.line();
     let ended = output(zklock_at(hosts.trim()).args(["run", "--mutex", "/a", "--", "echo", "ran"]));
-    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(0), "ran\n", ""));
+    ended.is(0, "ran\n").is_quiet();
     let taken = output(zklock().args(["testing", "--listen", hosts.trim()]));
-    assert_eq!(taken.code, Some(125));
-    assert!(taken.errors.contains("--listen 127.0.0.1:0"), "{}", taken.errors);
+    taken.is(125, "").says("--listen 127.0.0.1:0");
     server.signal(Signal::INT);
     assert_eq!(server.output().code, None, "Ctrl-C ends it");
 }
@@ -169,38 +130,18 @@ fn completions_and_manual_come_from_the_same_source() {
         assert_eq!(ended.code, Some(0));
         assert!(ended.out.contains("kill-after") && !ended.out.contains("__warden"), "{shell}");
     }
-    let page = output(zklock().arg("man")).out;
-    assert!(page.contains(".TH zklock 1") && page.contains("Exit codes"), "{page}");
-    assert!(page.contains("/etc/zklock.conf") && page.contains("chmod 600"), "{page}");
-    let page = output(zklock().args(["man", "run"])).out;
-    assert!(page.contains("ZKLOCK\\_TOKEN") || page.contains("ZKLOCK_TOKEN"), "{page}");
-    let ended = output(zklock().args(["man", "fly"]));
-    assert_eq!(ended.code, Some(64));
-}
-
-#[test]
-fn help_lists_the_commands_and_the_exit_codes() {
-    let help = output(zklock().arg("--help-all"));
-    assert_eq!((help.code, &*help.errors), (Some(0), ""));
-    for part in [
-        "run",
-        "acquire",
-        "held",
-        "release",
-        "ls",
-        "tree",
-        "break",
-        "evict",
-        "request-release",
-        "doctor",
-        "bench",
-        "testing",
-        "122  the lock was lost",
+    for (words, parts) in [
+        (&["man"][..], &[".TH zklock 1", "Exit codes", "/etc/zklock.conf", "chmod 600"][..]),
+        (
+            &["man", "run"],
+            &["ZKLOCK", "after\\-failure", "metrics\\-file", "session\\-timeout", "single\\-node"],
+        ),
+        (&["--help-all"], &["122  the lock was lost"]),
     ] {
-        assert!(help.out.contains(part), "{part}: {}", help.out);
+        let page = output(zklock().args(words)).out;
+        assert!(parts.iter().all(|part| page.contains(part)), "{parts:?}: {page}");
     }
-    let ended = output(zklock().arg("fly"));
-    assert_eq!(ended.code, Some(64));
+    output(zklock().args(["man", "fly"])).is(64, "");
 }
 
 #[test]
@@ -227,9 +168,5 @@ fn help_is_a_screen_and_help_all_has_the_rest() {
         assert!(screen.contains("--help-all") && !screen.contains("--session-timeout"), "{screen}");
         let all = output(zklock().args([name, "--help-all"])).out;
         assert!(all.contains("--session-timeout") && all.lines().count() > 60, "{all}");
-    }
-    let page = output(zklock().args(["man", "run"])).out;
-    for further in ["after\\-failure", "metrics\\-file", "session\\-timeout", "single\\-node"] {
-        assert!(page.contains(further), "{further}: {page}");
     }
 }

@@ -19,8 +19,7 @@ use zklock::{Client, ClientOptions, ErrorKind};
 use super::{LONG, inherited, node, servers, stat};
 use crate::support::{Process, SOON, is_alive, left_with, path, zklock};
 
-/// What the program gets from its test: whether it is one of tasks or of threads, which lock it holds, and where.
-const FACE: &str = "PROGRAM_FACE";
+/// What the program gets from its test: which lock it holds, and where.
 const LOCK: &str = "PROGRAM_LOCK";
 const HOSTS: &str = "PROGRAM_HOSTS";
 /// The folder of the certificates, for a closed ensemble.
@@ -31,21 +30,17 @@ const MARK: &str = "@program ";
 /// The program, when it holds the lock.
 struct Holder {
     process: Process,
-    node: String,
 }
 
 impl Holder {
-    fn start(face: &str, path: &str) -> Self {
-        Self::started(command(face, path), |process| {
-            let node = node(path);
-            Self { process, node }
-        })
+    fn start(path: &str) -> Self {
+        Self::started(command(path))
     }
 
-    fn started(mut command: Command, and: impl FnOnce(Process) -> Self) -> Self {
+    fn started(mut command: Command) -> Self {
         let process = Process::start(&mut command);
         wait_for(&process, "holds");
-        and(process)
+        Self { process }
     }
 
     fn pid(&self) -> Pid {
@@ -76,10 +71,10 @@ fn wait_for(process: &Process, what: &str) {
     while process.line() != wanted {}
 }
 
-fn command(face: &str, path: &str) -> Command {
+fn command(path: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "--ignored", "--nocapture", "guardian::programs::a_guarded_program"]);
-    command.env(FACE, face).env(LOCK, path).env(HOSTS, servers().connect_string());
+    command.env(LOCK, path).env(HOSTS, servers().connect_string());
     command
 }
 
@@ -109,48 +104,32 @@ fn is_granted_at_once(next: std::thread::JoinHandle<()>, killed: Instant) {
     assert!(taken < LONG / 2, "the session has timed out: {taken:?}");
 }
 
-fn killed_program_frees_its_lock(face: &str) {
-    for left in ["env", "env --ignore-signal=CHLD", "env --block-signal"] {
-        killed_program_with(left, face);
-    }
-}
-
-fn killed_program_with(left: &str, face: &str) {
-    let path = path();
-    let holder = Holder::started(left_with(left, &command(face, &path)), |process| {
-        let node = node(&path);
-        Holder { process, node }
-    });
-    let guardian = holder.guardian();
-    let next = next(&path, ClientOptions::new(&servers().connect_string()));
-    super::operator().wait_for_children(&path, 2, SOON);
-    // As one of its children would have them.
-    let copies = inherited(holder.pid());
-    let killed = holder.kill();
-    is_granted_at_once(next, killed);
-    assert!(stat(&holder.node).is_none());
-    assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
-    drop(copies);
-}
-
 #[test]
 fn the_next_has_the_lock_of_a_killed_program() {
-    killed_program_frees_its_lock("tasks");
-}
-
-#[test]
-fn the_next_has_the_lock_of_a_killed_program_of_threads() {
-    killed_program_frees_its_lock("threads");
+    for left in ["env", "env --ignore-signal=CHLD", "env --block-signal"] {
+        let path = path();
+        let holder = Holder::started(left_with(left, &command(&path)));
+        let (node, guardian) = (node(&path), holder.guardian());
+        let next = next(&path, ClientOptions::new(&servers().connect_string()));
+        super::operator().wait_for_children(&path, 2, SOON);
+        // As one of its children would have them.
+        let copies = inherited(holder.pid());
+        let killed = holder.kill();
+        is_granted_at_once(next, killed);
+        assert!(stat(&node).is_none());
+        assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
+        drop(copies);
+    }
 }
 
 #[test]
 fn a_stopped_program_keeps_its_session() {
     let path = path();
-    let mut holder = Holder::start("threads", &path);
+    let mut holder = Holder::start(&path);
     holder.process.signal(Signal::STOP);
     // If the session were ended, it would be in this time, or much later.
     std::thread::sleep(std::time::Duration::from_secs(1));
-    assert!(stat(&holder.node).is_some(), "the session of a living process was ended");
+    assert!(stat(&node(&path)).is_some(), "the session of a living process was ended");
     assert!(is_alive(holder.guardian()));
     holder.process.signal(Signal::CONT);
     holder.told("release");
@@ -160,32 +139,19 @@ fn a_stopped_program_keeps_its_session() {
 #[test]
 fn a_program_that_becomes_another_keeps_its_session_until_that_times_out() {
     let path = path();
-    let mut holder = Holder::start("threads", &path);
+    let mut holder = Holder::start(&path);
     let guardian = holder.guardian();
     holder.told("exec");
     // It has heard the end of its socket, and waited in vain for a death.
     assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
     assert!(is_alive(holder.pid()));
-    assert!(stat(&holder.node).is_some(), "the session of a living process was ended");
-}
-
-#[test]
-fn closing_the_client_ends_its_guardian() {
-    for face in ["tasks", "threads"] {
-        let path = path();
-        let mut holder = Holder::start(face, &path);
-        let guardian = holder.guardian();
-        holder.told("close");
-        wait_for(&holder.process, "closed");
-        assert!(!is_alive(guardian), "{face}");
-        assert_eq!(children(holder.pid()), [], "{face}: not even its exit code");
-    }
+    assert!(stat(&node(&path)).is_some(), "the session of a living process was ended");
 }
 
 #[test]
 fn a_guardian_keeps_nothing_open_that_the_program_left_to_its_children() {
     let path = path();
-    let holder = Holder::start("threads", &path);
+    let holder = Holder::start(&path);
     let open = |pid: Pid| -> Vec<String> {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
         open.filter_map(|entry| Some(fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned()))
@@ -202,7 +168,7 @@ fn a_guardian_keeps_nothing_open_that_the_program_left_to_its_children() {
 #[test]
 fn a_guardian_that_is_killed_is_missed_and_may_be_replaced() {
     let path = path();
-    let mut holder = Holder::start("threads", &path);
+    let mut holder = Holder::start(&path);
     let first = holder.guardian();
     holder.told("guard");
     wait_for(&holder.process, "has one");
@@ -227,9 +193,9 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_the_program_does() {
     let closed =
         builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl").start();
     let folder = closed.certificates().authority().parent().unwrap().to_owned();
-    let mut command = command("threads", "/closed");
+    let mut command = command("/closed");
     command.env(HOSTS, closed.tls_connect_string()).env(CERTIFICATES, &folder);
-    let holder = Holder::started(command, |process| Holder { process, node: String::new() });
+    let holder = Holder::started(command);
     let killed = holder.kill();
     is_granted_at_once(next("/closed", closed_options(&closed.tls_connect_string(), &folder)), killed);
 }
@@ -245,17 +211,13 @@ fn closed_options(hosts: &str, folder: &Path) -> ClientOptions {
 #[test]
 #[ignore = "a program for the tests above"]
 fn a_guarded_program() {
-    let Ok(face) = std::env::var(FACE) else { return };
-    let (hosts, path) = (std::env::var(HOSTS).unwrap(), std::env::var(LOCK).unwrap());
+    let Ok(path) = std::env::var(LOCK) else { return };
+    let hosts = std::env::var(HOSTS).unwrap();
     let options = match std::env::var_os(CERTIFICATES) {
         Some(folder) => closed_options(&hosts, Path::new(&folder)),
         None => ClientOptions::new(&hosts),
     };
     let options = options.session_timeout(LONG);
-    if face == "tasks" {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        return runtime.block_on(asynchronous(options, &path));
-    }
     // As a careless program leaves it to its children.
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     fcntl_setfd(&listener, FdFlags::empty()).unwrap();
@@ -269,10 +231,6 @@ fn a_guarded_program() {
                 hold.release().wait().unwrap();
                 say("released");
             }
-            "close" => {
-                client.close().wait().unwrap();
-                say("closed");
-            }
             "guard" => match client.guard(guardian()).wait() {
                 Ok(guardian) => {
                     guardian.keep();
@@ -285,19 +243,6 @@ fn a_guarded_program() {
             },
             _ => panic!("{}", Command::new("sleep").arg("1000").exec()),
         }
-    }
-}
-
-async fn asynchronous(options: ClientOptions, path: &str) {
-    let client = Client::connect(options).await.unwrap();
-    let _guardian = client.guard(guardian()).await.unwrap();
-    let _hold = client.mutex(path).unwrap().acquire().await.unwrap();
-    say("holds");
-    let read = tokio::task::spawn_blocking(|| io::stdin().lock().lines().next());
-    if read.await.unwrap().is_some() {
-        client.close().await.unwrap();
-        say("closed");
-        tokio::task::spawn_blocking(|| io::stdin().lock().lines().next()).await.unwrap();
     }
 }
 
