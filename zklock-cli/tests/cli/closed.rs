@@ -62,9 +62,11 @@ fn says(changes: &[(&'static str, PathBuf)], code: i32, parts: &[&str]) {
     or_once_more(is_told, &format!("doctor, {parts:?}: {}", doctor.out));
 }
 
-/// `run` with these changes.
+/// `run` with these changes, with time for a server that has just started on a busy machine.
 fn run(changes: &[(&'static str, PathBuf)]) -> Output {
-    output(but(changes).args(["run", "--mutex", "/right", "--", "echo", "ran"]))
+    let mut command = but(changes);
+    command.env("ZKLOCK_CONNECT_TIMEOUT", "100s");
+    output(command.args(["run", "--mutex", "/right", "--", "echo", "ran"]))
 }
 
 #[test]
@@ -84,7 +86,8 @@ fn a_file_says_all_that_it_takes() {
         right().iter().map(|(name, value)| format!("{} = {}\n", option(name), value.display())).collect();
     let file = folder.file("zklock.conf", lines.concat());
     let mut command = zklock();
-    command.arg("--config").arg(file).args(["run", "--mutex", "/file", "--", "echo", "ran"]);
+    command.arg("--config").arg(file).args(["--connect-timeout", "100s"]);
+    command.args(["run", "--mutex", "/file", "--", "echo", "ran"]);
     output(&mut command).is(0, "ran\n").is_quiet();
 }
 
