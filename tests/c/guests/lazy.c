@@ -52,29 +52,17 @@ static void nobody(const zklock_contender *holder, void *context) {
 
 TEST(nothing_is_done_before_it_is_needed) {
     size_t threads = our_tasks(), open = descriptors();
-    zklock_barrier *barrier;
-    zklock_double_barrier *members;
     zklock_observer *observer;
-    zklock_member *member;
     /* No server listens there, but nothing connects. */
     lazy nowhere = new_lazy("127.0.0.1:1", fresh_path());
     free_lazy(nowhere);
     lazy made = new_lazy(servers(), fresh_path());
-    OK(zklock_barrier_new(made.client, fresh_path(), &barrier));
-    OK(zklock_double_barrier_new(made.client, fresh_path(), 1, &members));
     OK(zklock_observe(made.lock, &observer));
     CHECK(our_tasks() == threads && descriptors() == open);
     CHECK(stats_of(made.client).sessions == 0 && stats_of(made.client).session_id == 0);
-
     OK(zklock_observer_next(observer, SOON_MS, nobody, NULL));
-    OK(zklock_barrier_wait(barrier, 0));
-    OK(zklock_double_barrier_enter(members, SOON_MS, &member));
-    OK(zklock_member_leave(member, SOON_MS));
     use(made);
-    zklock_member_free(member);
     zklock_observer_free(observer);
-    zklock_double_barrier_free(members);
-    zklock_barrier_free(barrier);
     free_lazy(made);
 }
 
