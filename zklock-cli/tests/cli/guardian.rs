@@ -2,7 +2,6 @@
 //!
 //! The session timeouts are so long here that no machine is slow enough to reach them.
 
-mod figures;
 mod programs;
 
 use std::fs;
