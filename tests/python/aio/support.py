@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import threading
 import time
 import typing
 
 from ground import Ground
 from scenes import SOON as SOON
-from scenes import elsewhere
+from scenes import elsewhere, eventually
 
 import zklock
 
@@ -23,16 +22,14 @@ T = typing.TypeVar("T")
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """A loop that reports when it is called from another thread."""
+    """A loop that counts calls from other threads, also those that it refuses because it is closed."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._called = threading.Event()
+    calls: list[object] = []
 
-    def listen(self) -> threading.Event:
-        """An event that is set by the next such call."""
-        self._called = threading.Event()
-        return self._called
+    def count(self) -> list[object]:
+        """The calls from now on."""
+        self.calls = []
+        return self.calls
 
     def call_soon_threadsafe(
         self,
@@ -41,10 +38,11 @@ class Loop(asyncio.SelectorEventLoop):
         context: contextvars.Context | None = None,
     ) -> asyncio.Handle:
         # An earlier call must not count as a later one, however long its thread stays here.
-        called = self._called
-        handle = super().call_soon_threadsafe(callback, *args, context=context)
-        called.set()
-        return handle
+        calls = self.calls
+        try:
+            return super().call_soon_threadsafe(callback, *args, context=context)
+        finally:
+            calls.append(callback)
 
 
 def run_in(loop: asyncio.AbstractEventLoop, coroutine: typing.Coroutine[typing.Any, typing.Any, T]) -> T:
@@ -101,9 +99,9 @@ async def granted(
     task = begin()
     # Without a thread that would call the loop.
     assert await true(lambda: len(ground.children(path)) == 2)
-    called = loop.listen()
+    calls = loop.count()
     elsewhere(hold.release)
-    assert called.wait(SOON)
+    eventually(lambda: calls)
     return task
 
 

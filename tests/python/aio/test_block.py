@@ -65,20 +65,6 @@ async def test_a_generator_that_is_forgotten_within_a_block_releases(
     await other.aio.mutex(path).release()
 
 
-def test_a_generator_that_is_closed_by_the_end_of_the_loop_releases(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    generator = stream(zk.aio.mutex(path, cancel=False))
-
-    async def main() -> None:
-        await generator.__anext__()
-        assert zk.mutex(path).locked()
-
-    asyncio.run(main())
-    assert not zk.mutex(path).locked()
-    ground.expect_children(path, 0)
-
-
 class Open(typing.NamedTuple):
     """An open block."""
 
@@ -91,24 +77,9 @@ async def by_generator(lock: zklock.AsyncLock) -> Open:
     return Open(await generator.__anext__(), generator.aclose)
 
 
-async def by_failing_generator(lock: zklock.AsyncLock) -> Open:
-    generator = stream(lock)
-
-    async def end() -> None:
-        with pytest.raises(LookupError):
-            await generator.athrow(LookupError())
-
-    return Open(await generator.__anext__(), end)
-
-
 async def by_decorated_generator(lock: zklock.AsyncLock) -> Open:
     manager = contextlib.asynccontextmanager(stream)(lock)
     return Open(await manager.__aenter__(), lambda: manager.__aexit__(None, None, None))
-
-
-async def by_stack(lock: zklock.AsyncLock) -> Open:
-    stack = contextlib.AsyncExitStack()
-    return Open(await stack.enter_async_context(lock), stack.aclose)
 
 
 async def by_task(lock: zklock.AsyncLock) -> Open:
@@ -121,7 +92,7 @@ async def by_task(lock: zklock.AsyncLock) -> Open:
     return Open(opened.hold, lambda: asyncio.create_task(end()))
 
 
-WAYS = [by_generator, by_failing_generator, by_decorated_generator, by_stack, by_task]
+WAYS = [by_generator, by_decorated_generator, by_task]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -131,7 +102,7 @@ async def test_of_two_blocks_in_one_task_each_ends_its_own_hold(
     way: typing.Callable[[zklock.AsyncLock], typing.Awaitable[Open]],
 ) -> None:
     # A loss would cancel the consumer of a bare generator, which is refused: see test_cancelling.py.
-    lock = zk.aio.semaphore(path, 3, cancel=way in (by_decorated_generator, by_stack))
+    lock = zk.aio.semaphore(path, 3, cancel=way is by_decorated_generator)
     first, second = await way(lock), await way(lock)
     await first.end()
     assert first.hold.state is zklock.HoldState.RELEASED

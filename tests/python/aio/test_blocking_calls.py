@@ -90,20 +90,14 @@ async def test_a_call_of_a_hold_is_refused_and_what_ends_it_is_done_all_the_same
 async def test_the_end_of_a_block_releases_in_the_background(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
 ) -> None:
-    with pytest.raises(zklock.Deadlock, match=GOES_ON):
-        with await asyncio.to_thread(zk.mutex(path).hold) as hold:
-            assert hold.valid_for() > 0
-    await queue(ground, path, 0)
     # The exception of the block is not replaced.
-    with pytest.raises(LookupError):
-        with await asyncio.to_thread(zk.mutex(path).hold):
-            raise LookupError
-    await queue(ground, path, 0)
-    block = zk.mutex(path)
-    await asyncio.to_thread(block.__enter__)
-    with pytest.raises(zklock.Deadlock, match=GOES_ON):
-        block.__exit__(None, None, None)
-    await queue(ground, path, 0)
+    for failure, error in ((zklock.Deadlock, None), (LookupError, LookupError())):
+        for block in (await asyncio.to_thread(zk.mutex(path).hold), zk.mutex(f"{path}-2")):
+            with pytest.raises(failure), contextlib.ExitStack() as stack:
+                await asyncio.to_thread(stack.enter_context, block)
+                if error:
+                    raise error
+            await queue(ground, path, 0)
     await free(zk, other, path, ground)
 
 

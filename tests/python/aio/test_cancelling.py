@@ -1,10 +1,12 @@
-"""A loss cancels the block that it concerns, and nothing else: the block's own exceptions and other cancellations stay what they are."""
+"""In asyncio a loss cancels the block that it concerns, and nothing else: the block's own exceptions and other cancellations stay.
+
+For what all loops have in common see test_hosts.py.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import gc
 import sys
 import threading
@@ -18,11 +20,6 @@ from ground import Ground
 from scenes import eventually, lose
 
 import zklock
-
-if typing.TYPE_CHECKING:
-    from typing_extensions import TypeVarTuple, Unpack
-
-    Arguments = TypeVarTuple("Arguments")
 
 counts = pytest.mark.skipif(sys.version_info < (3, 11), reason="tasks do not count their cancellations")
 T = typing.TypeVar("T")
@@ -63,43 +60,6 @@ async def endless() -> None:
 
 
 @every_way
-async def test_a_loss_cancels_the_work_and_becomes_lock_lost(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, way: Way
-) -> None:
-    done: list[str] = []
-
-    async def work(hold: zklock.AsyncHold) -> None:
-        lose(ground, hold)
-        try:
-            await endless()
-        finally:
-            # The clean-up may wait.
-            await asyncio.sleep(0.01)
-            done.append("cleaned up")
-
-    with pytest.raises(zklock.LockLost) as raised:
-        await soon(way(zk.aio.mutex(path), work))
-    assert done == ["cleaned up"] and raised.value.reason is zklock.LossReason.NODE_DELETED
-    assert path in str(raised.value) and isinstance(raised.value.__cause__, asyncio.CancelledError)
-    await expect_no_stray_cancel()
-    await free(zk, other, path, ground)
-
-
-@every_way
-async def test_without_a_loss_the_block_does_nothing(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, way: Way
-) -> None:
-    async def work(hold: zklock.AsyncHold) -> int:
-        await asyncio.sleep(0.01)
-        assert hold.state is zklock.HoldState.HELD
-        return hold.token
-
-    assert await way(zk.aio.mutex(path), work) > 0
-    await expect_no_stray_cancel()
-    await free(zk, other, path, ground)
-
-
-@every_way
 @pytest.mark.parametrize("is_lost", [False, True])
 async def test_the_works_own_exception_stays(
     zk: zklock.Client, path: str, ground: Ground, way: Way, is_lost: bool
@@ -120,54 +80,11 @@ async def test_the_works_own_exception_stays(
 
 
 @every_way
-async def test_a_cancellation_from_outside_stays_one(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, way: Way
-) -> None:
-    begun = asyncio.Event()
-
-    async def work(hold: zklock.AsyncHold) -> None:
-        begun.set()
-        await endless()
-
-    task = asyncio.create_task(way(zk.aio.mutex(path), work))
-    await soon(begun.wait())
-    task.cancel("from outside")
-    with pytest.raises(asyncio.CancelledError) as raised:
-        await task
-    assert task.cancelled() and not getattr(raised.value, "__notes__", [])
-    await free(zk, other, path, ground)
-
-
-class Counting(asyncio.SelectorEventLoop):
-    """A loop that counts calls from other threads, also those that it refuses because it is closed."""
-
-    calls: list[object] = []
-
-    def count(self) -> list[object]:
-        """The calls from now on."""
-        self.calls = []
-        return self.calls
-
-    def call_soon_threadsafe(
-        self,
-        callback: typing.Callable[[Unpack[Arguments]], object],
-        *args: Unpack[Arguments],
-        context: contextvars.Context | None = None,
-    ) -> asyncio.Handle:
-        # An earlier call must not count as a later one, however long its thread stays here.
-        calls = self.calls
-        try:
-            return super().call_soon_threadsafe(callback, *args, context=context)
-        finally:
-            calls.append(callback)
-
-
-@every_way
 @pytest.mark.parametrize("outside", ["first", pytest.param("together", marks=counts), "while it cleans up"])
 def test_a_cancellation_from_outside_stays_one_although_the_hold_is_lost_too(
     zk: zklock.Client, path: str, ground: Ground, way: Way, outside: str
 ) -> None:
-    loop = Counting()
+    loop = Loop()
 
     async def work(hold: zklock.AsyncHold) -> None:
         task = asyncio.current_task()
@@ -266,10 +183,10 @@ def test_a_loss_that_is_heard_of_as_the_block_is_left_cancels_nothing_after_it(
 
     async def main() -> None:
         async def work(hold: zklock.AsyncHold) -> None:
-            called = loop.listen()
+            calls = loop.count()
             lose(ground, hold)
             # The loop has been called, and only learns of that after the block, because it stands still.
-            assert called.wait(SOON)
+            eventually(lambda: calls)
 
         with pytest.raises(zklock.LockLost):
             await way(zk.aio.mutex(path), work)
@@ -336,19 +253,6 @@ async def test_a_block_of_a_hold_that_has_ended_does_not_begin(zk: zklock.Client
     await expect_no_stray_cancel()
 
 
-async def test_work_that_swallows_the_cancellation_ends_its_block_with_lock_lost_before_the_release(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    hold = await zk.aio.mutex(path).hold()
-    with pytest.raises(zklock.LockLost):
-        async with hold.cancel_on_loss():
-            lose(ground, hold)
-            with contextlib.suppress(asyncio.CancelledError):
-                await endless()
-    with pytest.raises(zklock.LockLost):
-        await hold.release()
-
-
 async def test_a_block_that_cannot_begin_releases_what_it_has_acquired(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,34 +307,6 @@ async def test_if_two_nested_holds_are_lost_together_the_clean_up_is_not_disturb
     ground(f"delete-tree {path}")
 
 
-async def test_the_loss_of_the_inner_hold_ends_the_inner_block_alone(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    async with zk.aio.mutex(f"{path}/outer") as outer:
-        with pytest.raises(zklock.LockLost, match=f"{path}/inner"):
-            async with zk.aio.mutex(f"{path}/inner") as inner:
-                lose(ground, inner)
-                await endless()
-        await expect_no_stray_cancel()
-        assert outer.state is zklock.HoldState.HELD
-    ground(f"delete-tree {path}")
-
-
-async def test_the_loss_of_the_outer_hold_ends_both_blocks(zk: zklock.Client, path: str, ground: Ground) -> None:
-    with pytest.raises(zklock.LockLost, match=f"{path}/outer"):
-        async with zk.aio.mutex(f"{path}/outer") as outer:
-            lock = zk.aio.mutex(f"{path}/inner")
-            try:
-                async with lock:
-                    assert lock.locked()
-                    lose(ground, outer)
-                    await endless()
-            finally:
-                assert not lock.locked()
-    await expect_no_stray_cancel()
-    ground(f"delete-tree {path}")
-
-
 async def test_what_outlives_the_inner_loss_is_cancelled_by_the_outer_one(
     zk: zklock.Client, path: str, ground: Ground
 ) -> None:
@@ -447,15 +323,6 @@ async def test_what_outlives_the_inner_loss_is_cancelled_by_the_outer_one(
     assert passed == ["the inner block"]
     await expect_no_stray_cancel()
     ground(f"delete-tree {path}")
-
-
-async def test_blocks_of_one_hold_may_be_nested(zk: zklock.Client, path: str, ground: Ground) -> None:
-    with pytest.raises(zklock.LockLost):
-        async with zk.aio.mutex(path) as hold:
-            async with hold.cancel_on_loss():
-                lose(ground, hold)
-                await hold.run(endless())
-    await expect_no_stray_cancel()
 
 
 @counts
@@ -491,7 +358,7 @@ async def test_it_works_with_timeouts_and_task_groups_of_asyncio(zk: zklock.Clie
 def test_a_loss_after_the_end_of_the_loop_is_passed_over(
     zk: zklock.Client, path: str, ground: Ground, unraisable: list[typing.Any]
 ) -> None:
-    loop = Counting()
+    loop = Loop()
     hold = loop.run_until_complete(zk.aio.mutex(path).hold())
 
     async def enter() -> object:
@@ -533,16 +400,6 @@ async def test_a_task_that_is_forgotten_in_its_block_is_collected(
     gc.collect()
     assert gone() is None
     await queue(ground, path, 0)
-
-
-async def test_a_job_is_cancelled_by_a_loss_too(zk: zklock.Client, path: str, ground: Ground) -> None:
-    with pytest.raises(zklock.LockLost):
-        async with zk.aio.job(path, every="1d") as run:
-            assert run.hold is not None
-            lose(ground, run.hold)
-            await soon(endless())
-    await expect_no_stray_cancel()
-    ground(f"delete-tree {path}")
 
 
 async def test_with_cancel_false_a_loss_cancels_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
@@ -591,41 +448,6 @@ async def test_a_callback_that_takes_long_does_not_delay_the_cancellation(
     goes_on.set()
     with pytest.raises(zklock.LockLost):
         await hold.release()
-
-
-async def test_the_hold_of_a_thread_can_have_a_block(zk: zklock.Client, path: str, ground: Ground) -> None:
-    hold = await asyncio.to_thread(zk.mutex(path).hold)
-    assert await hold.run(asyncio.sleep(0, "done")) == "done"
-    with pytest.raises(zklock.LockLost):
-        async with hold.cancel_on_loss() as same:
-            assert same is hold
-            lose(ground, hold)
-            await endless()
-    with pytest.raises(zklock.LockLost):
-        await asyncio.to_thread(hold.release)
-
-
-async def test_a_wait_for_the_lock_is_limited_and_can_be_cancelled(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    async with other.mutex(path):
-        with pytest.raises(zklock.Timeout):
-            async with zk.mutex(path, timeout=0.05):
-                raise AssertionError("it is held")
-        task = asyncio.create_task(by_block(zk.aio.mutex(path), lambda hold: endless()))
-        await queue(ground, path, 2)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    await free(zk, other, path, ground)
-
-
-async def test_a_block_whose_hold_the_work_has_released_ends_as_any_other(zk: zklock.Client, path: str) -> None:
-    async with zk.aio.mutex(path) as hold:
-        await hold.release()
-    async with await zk.aio.mutex(path).hold() as hold, hold.cancel_on_loss():
-        await hold.release()
-    await expect_no_stray_cancel()
 
 
 def test_outside_of_a_task_there_is_nothing_to_cancel(zk: zklock.Client, path: str) -> None:
@@ -685,13 +507,3 @@ async def test_run_takes_a_coroutine(zk: zklock.Client, path: str) -> None:
                 typing.cast("typing.Any", hold).run(wrong)
         assert await asyncio.wait_for(hold.run(asyncio.sleep(0, 7)), 30) == 7
         assert await asyncio.gather(*(hold.run(asyncio.sleep(0, number)) for number in range(3))) == [0, 1, 2]
-
-
-async def test_a_failure_of_the_work_comes_out_of_run(zk: zklock.Client, path: str) -> None:
-    async def work() -> None:
-        await asyncio.sleep(0)
-        raise LookupError("of the work")
-
-    async with zk.aio.mutex(path) as hold:
-        with pytest.raises(LookupError, match="of the work"):
-            await hold.run(work())

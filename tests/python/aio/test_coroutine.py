@@ -114,26 +114,6 @@ def test_without_a_loop_it_says_so(zk: zklock.Client, path: str, ground: Ground)
     ground.expect_children(path, 0)
 
 
-async def test_many_coroutines_leave_no_memory(zk: zklock.Client, path: str) -> None:
-    lock = zk.aio.mutex(path)
-
-    async def work(count: int) -> None:
-        for _ in range(count):
-            async with lock as hold:
-                loss = asyncio.ensure_future(hold.lost)
-                await steps(1)
-                loss.cancel()
-            with pytest.raises(zklock.NotHeld):
-                await lock.release()
-
-    await work(20)
-    gc.collect()
-    before = len(gc.get_objects())
-    await work(100)
-    gc.collect()
-    assert len(gc.get_objects()) - before < 100
-
-
 @pytest.mark.parametrize("connected", [True, False])
 async def test_the_first_tasks_at_a_new_lock_are_served_in_the_order_of_their_arrival(
     hosts: str, path: str, connected: bool

@@ -13,7 +13,6 @@ import pytest
 from aio.support import SOON, Loop, free, queue, run_in, settled, soon, steps, true
 from ground import Ground
 from punctual import not_later
-from scenes import Attempt
 
 import zklock
 
@@ -32,27 +31,6 @@ def gone(condition: typing.Callable[[], bool]) -> bool:
         gc.collect()
         time.sleep(0.01)
     return condition()
-
-
-def test_many_loops_in_many_threads_share_one_client(zk: zklock.Client, path: str) -> None:
-    inside: list[int] = []
-    tokens: list[int] = []
-
-    async def work() -> None:
-        for _ in range(5):
-            async with zk.aio.mutex(path, timeout=50) as hold:
-                inside.append(hold.token)
-                await asyncio.sleep(0)
-                assert inside == [hold.token]
-                inside.clear()
-                tokens.append(hold.token)
-
-    async def main() -> None:
-        await asyncio.gather(*(work() for _ in range(4)))
-
-    for attempt in [Attempt(lambda: asyncio.run(main())) for _ in range(8)]:
-        attempt.result(50)
-    assert len(tokens) == 160 and tokens == sorted(set(tokens))
 
 
 def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
@@ -110,21 +88,6 @@ async def test_a_task_that_is_forgotten_while_it_waits_leaves_no_node(
         await queue(ground, path, 1)
         await hold.release()
     await free(zk, other, path, ground)
-
-
-def test_a_loop_is_not_kept_by_what_was_waited_for_in_it(zk: zklock.Client, path: str) -> None:
-    async def main() -> None:
-        async with zk.aio.mutex(path) as hold:
-            lost = asyncio.ensure_future(hold.lost)
-            await steps(2)
-            lost.cancel()
-
-    loop = Loop()
-    loop.run_until_complete(main())
-    loop.close()
-    kept = weakref.ref(loop)
-    del loop
-    assert gone(lambda: kept() is None)
 
 
 async def everything(zk: zklock.Client, path: str, ground: Ground) -> None:
@@ -199,3 +162,18 @@ async def test_the_loop_goes_on_while_tasks_wait(other: zklock.Client, path: str
             not_later(time.process_time() - clock, 0.25)
             proxy("thaw")
             await settled(zk)
+
+
+def test_a_loop_is_not_kept_by_what_was_waited_for_in_it(zk: zklock.Client, path: str) -> None:
+    async def main() -> None:
+        async with zk.aio.mutex(path) as hold:
+            lost = asyncio.ensure_future(hold.lost)
+            await steps(2)
+            lost.cancel()
+
+    loop = Loop()
+    loop.run_until_complete(main())
+    loop.close()
+    kept = weakref.ref(loop)
+    del loop
+    assert gone(lambda: kept() is None)

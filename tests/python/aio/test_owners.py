@@ -49,17 +49,6 @@ async def test_the_owner_is_the_task_that_calls_whoever_awaits(zk: zklock.Client
     assert lock.current is None and ground.children(path) == []
 
 
-async def test_a_reentrant_lock_acquired_twice_at_once_by_one_task_is_counted(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    lock = zk.aio.mutex(path, reentrant=True)
-    # Both calls have begun before either is granted.
-    assert all(await asyncio.wait_for(asyncio.gather(lock.acquire(), lock.acquire()), 3))
-    await lock.release()
-    await lock.release()
-    assert ground.children(path) == []
-
-
 def test_tasks_and_threads_are_different_owners(zk: zklock.Client, path: str) -> None:
     lock = zk.mutex(path, reentrant=True)
 

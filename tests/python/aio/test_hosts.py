@@ -1,4 +1,7 @@
-"""A loss cancels the block that it concerns under trio, and in anyio on either loop, and goes well with their scopes and groups."""
+"""A loss cancels the block that it concerns in asyncio, under trio, and in anyio on either, and goes well with their scopes and groups.
+
+For what is asyncio's own see test_cancelling.py.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,11 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
         async with zk.mutex(path) as hold:
             await hold.run(work(hold))
 
+    async def by_job() -> None:
+        async with zk.job(f"{path}/job", every="1d") as run:
+            assert run.hold is not None
+            await work(run.hold)
+
     @zk.mutex(path)
     async def by_decorator() -> None:
         (node,) = ground.children(path)
@@ -66,7 +74,7 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
             done.append("cleaned up")
 
     async def main() -> None:
-        for way in (by_block, by_thread, by_run, by_decorator):
+        for way in (by_block, by_thread, by_run, by_decorator, by_job):
             with pytest.raises(zklock.LockLost) as raised:
                 await way()
             assert raised.value.reason is zklock.LossReason.NODE_DELETED
@@ -75,9 +83,10 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
         assert isinstance(raised.value.__cause__, (asyncio.CancelledError, trio.Cancelled))
 
     HOSTS[host](main)
-    assert done == ["cleaned up"] * 4
+    assert done == ["cleaned up"] * 5
     with other.mutex(path, timeout=0):
         pass
+    ground(f"delete-tree {path}")
 
 
 @every_host
@@ -110,6 +119,7 @@ def test_other_ends_of_the_block_stay_what_they_are(
         await anyio.sleep(0.01)
 
     HOSTS[host](main)
+    settled(zk)
     with other.mutex(path, timeout=0):
         pass
 
@@ -278,3 +288,41 @@ def test_a_loss_after_the_end_of_trio_is_passed_over(
     with pytest.raises(zklock.LockLost):
         hold.release()
     assert unraisable == []
+
+
+def test_trio_is_told_that_only_blocks_of_a_lock_work_there(zk: zklock.Client, path: str, ground: Ground) -> None:
+    lock, hold = zk.aio.mutex(path), zk.mutex(f"{path}/held").hold()
+
+    async def main() -> None:
+        async def loss() -> None:
+            await hold.lost
+
+        async def client() -> None:
+            async with zklock.Client("127.0.0.1:1"):
+                raise AssertionError("it is connected")
+
+        calls: list[typing.Callable[[], typing.Awaitable[object]]] = [
+            lock.acquire,
+            lock.hold,
+            lock.contenders,
+            lock.try_acquire,
+            # There is nothing to wait for, but a call that works by chance in a test would fail in production.
+            zk.aio.connect,
+            loss,
+            client,
+        ]
+        for call in calls:
+            with pytest.raises(RuntimeError, match="under trio .* make the blocking call in a thread"):
+                await call()
+        assert not lock.locked()
+
+    try:
+        trio.run(main)
+        anyio.run(main, backend="trio")
+    finally:
+        hold.release()
+    # The attempts that they had started are withdrawn.
+    ground.expect_children(f"{path}/held", 0)
+    ground(f"delete-tree {path}")
+    with zk.mutex(path):
+        assert len(ground.children(path)) == 1
