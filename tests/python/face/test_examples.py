@@ -11,8 +11,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.endings import WELL
-from guests.programs import Ended, Program, Start
+from guests.programs import WELL, Ended, Program, Start
 from scenes import expire
 
 import zklock

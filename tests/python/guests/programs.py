@@ -19,6 +19,31 @@ STRICT: typing.Final = ("-W", "error")
 SOON: typing.Final = 0.05
 
 
+# What most programs begin with. Those that take more arguments find them in `more`.
+BEGIN = """
+import asyncio, atexit, logging, os, signal, sys, threading, time
+hosts, path, *more = sys.argv[1:]
+import zklock
+
+logging.getLogger("zklock").addHandler(logging.NullHandler())
+zk = zklock.Client(hosts, session_timeout=4, connect_timeout=60)
+lock = zk.mutex(path)
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def until(is_so):
+    end = time.monotonic() + 50
+    while not is_so():
+        assert time.monotonic() < end, "never"
+        time.sleep(0.005)
+"""
+
+WELL: typing.Final = (0, "", "")
+
+
 class Ended(typing.NamedTuple):
     """How a program has ended, and the rest of its output."""
 
@@ -119,6 +144,11 @@ class Start(typing.Protocol):
     """The type of the fixture ``start``, which starts programs."""
 
     def __call__(self, text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program: ...
+
+
+def ends(start: Start, rest: str, hosts: str, path: str, options: tuple[str, ...] = STRICT) -> Ended:
+    """How a program ends that begins in that way."""
+    return start(BEGIN + rest, hosts, path, options=options).finish(within=55)
 
 
 class Calls(logging.Handler):

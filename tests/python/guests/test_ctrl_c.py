@@ -9,8 +9,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.endings import BEGIN, WELL
-from guests.programs import SOON, Start
+from guests.programs import BEGIN, SOON, WELL, Start
 from punctual import not_later
 from scenes import eventually
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import signal
+import time
 
 import pytest
 from ground import Ground
-from guests.endings import BEGIN, SLOWLY, WELL, ends
-from guests.programs import Start
+from guests.programs import BEGIN, WELL, Start, ends
 from punctual import not_later
+from scenes import Attempt
 
 import zklock
 
+SESSION = 4.0
+
+# Makes the interpreter end slowly: a thread that comes back into it meanwhile finds it closed.
+SLOWLY = """
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep({seconds})
+
+slow = Slow()
+"""
 
 ASYNCIO = """
 lock = zk.aio.mutex(path)
@@ -26,67 +36,16 @@ async def main():
 asyncio.run(main())
 """
 
-ENDS = {
-    "the main thread holds": ("assert lock.acquire()", 0),
-    # A hold that is left at the end of the program causes no warning.
-    "it keeps a hold": ("hold = lock.hold()", 0),
-    "within a block": ("with lock: sys.exit(3)", 3),
-    "by sys.exit while holding": ("lock.acquire(); sys.exit(3)", 3),
-    "it never connected": ("", 0),
-    "of a loop while it holds": (ASYNCIO.format("assert await lock.acquire()"), 0),
-    "of a loop with a hold": (ASYNCIO.format("global hold; hold = await lock.hold(); hold.on_lost(print)"), 0),
-    "of a loop with a task that waits": (ASYNCIO.format("await lock.acquire(); begin(); await asyncio.sleep(0.05)"), 0),
-}
-
-
-@pytest.mark.parametrize("how", ENDS)
-def test_frees_the_lock(start: Start, ground: Ground, hosts: str, path: str, how: str) -> None:
-    text, status = ENDS[how]
-    assert ends(start, text, hosts, path)[:3] == (status, "", "")
-    # It is free now, not just soon: the end waits for the ensemble's confirmation.
-    assert ground.children(path) == []
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "with zk.mutex(path): yield",
-        "with zk.mutex(path).hold(): yield",
-        "with zk.mutex(path, reentrant=True), zk.read_lock(path + '/a'), zk.double_barrier(path + '/b', 1): yield",
-        "with zk, zk.mutex(path): yield",
-        "lock.acquire()\n    try: yield\n    finally: lock.release()",
-        "hold = lock.hold()\n    try: yield\n    finally: hold.release()",
-    ],
-    ids=["a lock", "a hold", "several", "a client", "a release", "a release of a hold"],
-)
-def test_within_the_block_of_a_generator(start: Start, ground: Ground, hosts: str, path: str, body: str) -> None:
-    text = f"""
-lock = zk.mutex(path)
-
+# Python closes it when everything else is gone.
+GENERATOR = """
 def stream():
-    {body}
+    {}
 
 opened = stream()
 next(opened)
 """
-    # Python closes it when everything else is gone.
-    assert ends(start, text, hosts, path)[:3] == WELL
-    assert [ground.children(f"{path}{below}") for below in ("/a", "/b")] in ([[], []], [[], ["ready"]])
-    ground(f"delete-tree {path}")
 
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "async with lock: await never()",
-        "hold = await lock.hold()\n    try: await never()\n    finally: await hold.release()",
-        "await lock.acquire()\n    try: await never()\n    finally: lock.release()",
-        "await lock.acquire()\n    await never()",
-    ],
-    ids=["a block", "a release of a hold", "a release", "no release"],
-)
-def test_within_the_block_of_a_coroutine(start: Start, ground: Ground, hosts: str, path: str, body: str) -> None:
-    text = f"""
+COROUTINE = """
 loop = asyncio.new_event_loop()
 loop.set_exception_handler(lambda loop, context: None)
 lock = zk.aio.mutex(path)
@@ -96,52 +55,13 @@ async def never():
     await loop.create_future()
 
 async def main():
-    {body}
+    {}
 
 task = loop.create_task(main())
 loop.run_forever()
 """
-    # Python's own warnings about a loop that is not closed do not matter here.
-    assert ends(start, text, hosts, path, options=("-W", "ignore"))[:3] == WELL
-    assert ground.children(path) == []
 
-
-def test_by_an_exception_that_nobody_handles(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    ended = ends(start, "zk.mutex(path).acquire()\nraise KeyError('ours')", hosts, path)
-    assert (ended.status, ended.out) == (1, "")
-    assert ended.err.startswith("Traceback") and ended.err.endswith("KeyError: 'ours'\n")
-    assert ended.err.count("Traceback") == 1
-    assert ground.children(path) == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_by_a_signal_in_a_wait(
-    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, number: signal.Signals
-) -> None:
-    with zk.mutex(path):
-        program = start(BEGIN + "lock.acquire()", hosts, path)
-        ground.expect_children(path, 2)
-        program.await_sleep()
-        program.signal(number)
-        ended = program.finish()
-        assert ended.status == -number and ended.out == ""
-        if number == signal.SIGINT:
-            assert len(ground.children(path)) == 1 and ended.err.endswith("\nKeyboardInterrupt\n")
-        else:
-            assert ended.err == ""
-
-
-@pytest.mark.parametrize("how", ["os._exit(0)", "signal.raise_signal(signal.SIGTERM)"])
-def test_without_a_word(start: Start, ground: Ground, hosts: str, path: str, how: str) -> None:
-    ended = ends(start, f"zk.mutex(path).acquire(); {how}", hosts, path)
-    assert ended.status == (0 if "_exit" in how else -signal.SIGTERM)
-    assert (ended.out, ended.err) == ("", "")
-    # The session was not closed: the servers free the lock when it has timed out.
-    assert len(ground.children(path)) == 1
-
-
-def test_another_client_is_closed_all_the_same(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    text = """
+DAEMON = """
 inside = threading.Event()
 
 def hold():
@@ -153,7 +73,40 @@ threading.Thread(target=hold, daemon=True).start()
 inside.wait()
 zklock.Client(hosts, session_timeout=4).mutex(path).acquire()
 """
-    assert ends(start, text, hosts, path)[:3] == WELL
+
+ENDS = {
+    "the main thread holds": "assert lock.acquire()",
+    # A hold that is left at the end of the program causes no warning.
+    "it keeps a hold": "hold = lock.hold()",
+    "within a block": "with lock: sys.exit(0)",
+    "it never connected": "",
+    "of a loop while it holds": ASYNCIO.format("assert await lock.acquire()"),
+    "of a loop with a hold": ASYNCIO.format("global hold; hold = await lock.hold(); hold.on_lost(print)"),
+    "of a loop with a task that waits": ASYNCIO.format("await lock.acquire(); begin(); await asyncio.sleep(0.05)"),
+    "a lock in a generator": GENERATOR.format("with zk, zk.mutex(path, reentrant=True): yield"),
+    "a hold in a generator": GENERATOR.format("with zk.mutex(path).hold(): yield"),
+    "a release in a generator": GENERATOR.format("lock.acquire()\n    try: yield\n    finally: lock.release()"),
+    "a lock in a coroutine": COROUTINE.format("async with lock: await never()"),
+    "a release in a coroutine": COROUTINE.format("await lock.acquire()\n    try: await never()\n    finally: lock.release()"),
+    "no release in a coroutine": COROUTINE.format("await lock.acquire()\n    await never()"),
+    "a daemon thread holds by another client": DAEMON,
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_frees_the_lock(start: Start, ground: Ground, hosts: str, path: str, how: str) -> None:
+    # Python's own warnings about a loop that is not closed do not matter here.
+    options = ("-W", "ignore") if "coroutine" in how else ("-W", "error")
+    assert ends(start, ENDS[how], hosts, path, options)[:3] == WELL
+    # It is free now, not just soon: the end waits for the ensemble's confirmation.
+    assert ground.children(path) == []
+
+
+def test_by_an_exception_that_nobody_handles(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    ended = ends(start, "zk.mutex(path).acquire()\nraise KeyError('ours')", hosts, path)
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.startswith("Traceback") and ended.err.endswith("KeyError: 'ours'\n")
+    assert ended.err.count("Traceback") == 1
     assert ground.children(path) == []
 
 
@@ -188,71 +141,58 @@ lock.acquire()
 
 
 CALLBACK = """
-hold = zk.mutex(path).hold()
 begun = threading.Event()
 
-def told(reason):
+def told(*_):
     begun.set()
     {body}
 
-hold.on_lost(told)
-print(hold.node, flush=True)
+class Handler(logging.Handler):
+    emit = told
+
+if more:
+    logging.getLogger("zklock").setLevel(logging.INFO)
+    logging.getLogger("zklock").addHandler(Handler())
+    zk = zklock.Client(hosts, session_timeout=4)
+    zk.connect()
+else:
+    hold = zk.mutex(path).hold()
+    hold.on_lost(told)
+    lock.break_lock()
 begun.wait()
 """
 
 
 @pytest.mark.parametrize(
-    ("body", "slowly"),
+    ("what", "body", "slowly"),
     [
-        ("time.sleep(0.3)", 0),
-        # The callback outlasts our patience, and comes back into an interpreter that is ending.
-        ("time.sleep(1.2)", 0.6),
-        ("time.sleep(60)", 0),
-        ("while True: time.sleep(0.001)", 0.3),
-        ("while True: pass", 0.3),
+        # It outlasts our patience, and comes back into an interpreter that is ending.
+        ("on_lost", "time.sleep(1.2)", 0.6),
+        ("on_lost", "while True: time.sleep(0.001)", 0.3),
+        ("on_lost", "while True: pass", 0.3),
+        ("a handler of logging", "time.sleep(1.2)", 0.6),
     ],
-    ids=["shortly", "longer", "for ever", "for ever in short steps", "for ever without a pause"],
 )
-def test_while_on_lost_runs(start: Start, ground: Ground, hosts: str, path: str, body: str, slowly: float) -> None:
-    program = start(BEGIN + CALLBACK.format(body=body) + SLOWLY.format(seconds=slowly), hosts, path)
-    ground("delete " + program.line())
-    ended = program.finish()
+def test_while_something_of_the_users_runs(
+    start: Start, hosts: str, path: str, what: str, body: str, slowly: float
+) -> None:
+    text = BEGIN + CALLBACK.format(body=body) + SLOWLY.format(seconds=slowly)
+    ended = start(text, hosts, path, *([what] if what != "on_lost" else [])).finish()
     assert ended[:3] == WELL
-    not_later(ended.seconds, 2.0 + slowly)
+    not_later(ended.seconds, 3.0 + slowly)
 
 
-def test_while_a_handler_of_logging_runs(start: Start, hosts: str, path: str) -> None:
-    text = """
-begun = threading.Event()
-
-class Handler(logging.Handler):
-    def emit(self, record):
-        begun.set()
-        time.sleep(1.2)
-
-logging.getLogger("zklock").setLevel(logging.INFO)
-logging.getLogger("zklock").addHandler(Handler())
-zk = zklock.Client(hosts, session_timeout=4)
-zk.connect()
-begun.wait()
-"""
-    ended = ends(start, text + SLOWLY.format(seconds=0.6), hosts, path)
-    assert ended[:3] == WELL
-    not_later(ended.seconds, 3)
-
-
-# The patience is for all clients together, not for each.
-@pytest.mark.parametrize("count", [1, 5])
-def test_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str, count: int) -> None:
+def test_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str) -> None:
     proxy = ground.proxy("1")
+    # The patience is for all clients together, not for each.
     text = """
-clients = [zklock.Client(hosts, session_timeout=4) for _ in range(int(*more))]
+clients = [zklock.Client(hosts, session_timeout=4) for _ in range(5)]
 for number, client in enumerate(clients):
     client.mutex(f"{path}-{number}").acquire()
 say("held")
 sys.stdin.readline()
 """
-    program = start(BEGIN + text, proxy.hosts, path, str(count))
+    program = start(BEGIN + text, proxy.hosts, path)
     program.expect("held")
     proxy("freeze", "both")
     program.tell()
@@ -260,3 +200,126 @@ sys.stdin.readline()
     proxy("cut")
     assert ended[:3] == WELL
     not_later(ended.seconds, 2.0)
+
+
+def test_while_a_daemon_thread_holds(start: Start, other: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
+    # The thread may use the guarded resource until the process is gone.
+    text = """
+def hold():
+    with zk.mutex(path) as hold:
+        print(hold.token, flush=True)
+        while True:
+            time.sleep(0.01)
+
+threading.Thread(target=hold, daemon=True).start()
+sys.stdin.readline()
+"""
+    program = start(BEGIN + text, hosts, path)
+    program.line()
+
+    def wait() -> float:
+        with other.mutex(path, timeout=30):
+            return time.monotonic()
+
+    waiting = Attempt(wait)
+    ground.expect_children(path, 2)
+    program.tell()
+    ended = program.finish()
+    over = time.monotonic()
+    assert ended[:3] == WELL
+    not_later(ended.seconds, 1.5)
+    # The last sign of life was at most a third of the session before the end.
+    assert waiting.result() - over > SESSION / 2
+
+
+# What three daemon threads do again and again, where another has the lock at `path`, and `{path}-free` is theirs.
+CALLS = {
+    "waits": "lock.acquire()",
+    "comes too late": "lock.acquire(timeout=0.001)",
+    "holds": "free.hold(timeout=5).release()",
+    "acquires again": "again.acquire(timeout=5) and again.release()",
+    "connects": "zk.connect()",
+    "cannot connect": "zklock.Client('127.0.0.1:1', connect_timeout=0.3).connect()",
+    "lists": "lock.contenders()",
+    "looks": "zk.stats(), repr(zk), repr(lock), lock.locked(), lock.current",
+    "makes clients": "zklock.Client(hosts)",
+    "makes mistakes": "lock.release() if lock.locked() else zk.mutex('no path')",
+    "asks what is lost": "lost.confirm()",
+    "waits in asyncio": "await lock.aio.acquire()",
+    "holds in asyncio": "await free.aio.acquire(timeout=5) and await free.aio.release()",
+    "lists in asyncio": "await lock.aio.contenders()",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_while_daemon_threads_go_on(start: Start, zk: zklock.Client, ground: Ground, path: str, call: str) -> None:
+    # As in any other wait, a thread stays where it is: an exception now would only confuse.
+    proxy = ground.proxy("1")
+    is_async = "await" in CALLS[call]
+    text = f"""
+free, again, ready = zk.mutex(path + "-free"), zk.mutex(path + "-free", reentrant=True), threading.Event()
+
+{"async " if is_async else ""}def work():
+    while True:
+        ready.set()
+        try:
+            {CALLS[call]}
+        except (zklock.InvalidInput, zklock.LockLost, zklock.Unreachable):
+            pass
+
+zk.connect()
+lost = zk.mutex(path + "-" + str(os.getpid())).hold()
+zk.mutex(path + "-" + str(os.getpid())).break_lock()
+for number in range(3):
+    threading.Thread(target={"lambda: asyncio.run(work())" if is_async else "work"}, daemon=True).start()
+ready.wait()
+time.sleep(0.1)
+"""
+    with zk.mutex(path):
+        # This determines how long the closing takes.
+        proxy("delay", "30")
+        ended = ends(start, text + SLOWLY.format(seconds=0.3), proxy.hosts, path)
+        assert ended[:3] == WELL
+        not_later(ended.seconds, 30)
+
+
+CROWD = """
+from itertools import count
+
+clients = [zk, zklock.Client(hosts, session_timeout=4)]
+running = threading.Semaphore(0)
+
+def work(number):
+    lock = clients[number % 2].mutex(f"{path}-{number % 3}", reentrant=number % 4 == 0)
+    for turn in count():
+        if turn == 3:
+            running.release()
+        if number % 2:
+            with lock as hold:
+                hold.on_lost(lambda reason: None)
+                hold.confirm()
+        elif lock.acquire(timeout=0.002 if turn % 2 else 30):
+            lock.release()
+
+for number in range(8):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+for _ in range(8):
+    running.acquire()
+"""
+
+RUNS = 15
+AT_ONCE = 3
+
+
+def test_while_a_crowd_of_daemon_threads_is_busy(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    # Each has its own paths, because a lock that is held at the end stays held until the session has timed out.
+    text = BEGIN + CROWD + SLOWLY.format(seconds=0.1)
+    for run in range(0, RUNS, AT_ONCE):
+        programs = [start(text, hosts, f"{path}-{run + number}") for number in range(AT_ONCE)]
+        for program in programs:
+            ended = program.finish()
+            assert ended[:3] == WELL
+            not_later(ended.seconds, 3)
+    for run in range(RUNS):
+        for number in range(3):
+            ground.expect_children(f"{path}-{run}-{number}", 0, within=15)

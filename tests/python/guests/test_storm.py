@@ -11,8 +11,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.endings import BEGIN, WELL
-from guests.programs import Start
+from guests.programs import BEGIN, WELL, Start
 from punctual import not_later
 
 import zklock
@@ -176,7 +175,6 @@ def test_a_storm_of_interrupts_leaves_nothing(
             not_later(time.monotonic() - begun, 0.5)
     program.tell()
     assert program.finish()[:3] == WELL
-    assert sum(landed.values()) >= count
     # Interrupts hit every phase. In a crowd most of the time is spent on the way in.
     assert landed["enter"] > count / 20, landed
     assert min(landed["body"], landed["exit"]) > 0, landed

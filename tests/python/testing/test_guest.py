@@ -6,7 +6,7 @@ import signal
 import statistics
 
 import pytest
-from guests.programs import FORKS, STRICT, Start
+from guests.programs import FORKS, Start
 from punctual import not_later
 
 WAITS = """
@@ -61,24 +61,6 @@ with zklock.Client(server.hosts) as zk, zk.mutex("/locks/a"):
     print("goes on", flush=True)
 """
 
-FORKED_CLIENT = """
-import os, time
-import zklock.testing
-
-server = zklock.testing.Server()
-child = os.fork()
-if not child:
-    with zklock.Client(server.hosts) as zk, zk.mutex("/locks/a", timeout=10) as hold:
-        os._exit(0 if hold.token > 0 else 1)
-assert os.waitpid(child, 0)[1] == 0
-# It ended without a word, and the server hears of that.
-end = time.monotonic() + 10
-while any(session.is_connected for session in server.sessions()):
-    assert time.monotonic() < end
-    time.sleep(0.005)
-server.close()
-"""
-
 FORGETS = """
 import zklock.testing
 
@@ -110,40 +92,9 @@ def test_a_child_gets_an_error_and_never_a_hang(start: Start) -> None:
     assert program.finish()[:3] == (0, "", "")
 
 
-def test_a_child_may_use_it_as_any_other(start: Start) -> None:
-    assert start(FORKED_CLIENT, options=FORKS).finish()[:3] == (0, "", "")
-
-
 def test_the_end_of_the_interpreter_waits_for_nothing(start: Start) -> None:
     program = start(FORGETS)
     program.expect("ends")
     ended = program.finish()
     assert ended[:3] == (0, "", "")
     not_later(ended.seconds, 1)
-
-
-SIGNALS = """
-import pathlib
-import zklock.testing
-
-server = zklock.testing.Server()
-with zklock.Client(server.hosts):
-    for task in pathlib.Path("/proc/self/task").iterdir():
-        try:
-            name = (task / "comm").read_text().strip()
-            status = (task / "status").read_text()
-        except (FileNotFoundError, ProcessLookupError):
-            # A thread that has ended since the folder was listed.
-            continue
-        [blocked] = [line.split()[1] for line in status.splitlines() if line.startswith("SigBlk")]
-        if name.startswith("zk-"):
-            # SIGINT, SIGTERM and SIGALRM are for the host.
-            print(name, all(int(blocked, 16) >> number - 1 & 1 for number in (2, 14, 15)), flush=True)
-"""
-
-
-def test_its_threads_take_no_signals(start: Start) -> None:
-    ended = start(SIGNALS, options=STRICT).finish()
-    assert (ended.status, ended.err) == (0, "")
-    # There may be several threads with one name: of a connection that is just ending, or that has not set its own name yet.
-    assert set(ended.out.splitlines()) == {f"{name} True" for name in ("zk-accept", "zk-clock", "zk-read", "zk-write")}
