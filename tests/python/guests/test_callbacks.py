@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 import typing
@@ -42,28 +41,6 @@ def test_those_of_one_hold_follow_each_other(zk: zklock.Client, ground: Ground, 
     hold.on_lost(lambda _: tell(30))
     eventually(lambda: len(told) == 31)
     assert told == list(range(31))
-
-
-def test_a_slow_one_does_not_delay_the_log(zk: zklock.Client, ground: Ground, path: str) -> None:
-    may_end, has_ended = threading.Event(), threading.Event()
-
-    def emit(line: str) -> None:
-        if "held by another" in line:
-            may_end.set()
-
-    def slow(_: zklock.LossReason) -> None:
-        # The line is logged after this has begun.
-        with zklock.Client(ground("servers")) as another:
-            assert not another.mutex(f"{path}-2").acquire(blocking=False)
-        if may_end.wait(30):
-            has_ended.set()
-
-    with logged(Calls(emit), logging.INFO):
-        hold = zk.mutex(path).hold()
-        hold.on_lost(slow)
-        with zk.mutex(f"{path}-2"):
-            lose(ground, [hold])
-            assert has_ended.wait(30)
 
 
 def test_a_slow_handler_of_the_log_delays_neither_them_nor_locks(zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -109,18 +86,3 @@ def test_beyond_the_bound_they_wait_and_none_is_forgotten(zk: zklock.Client, gro
     assert most == AT_ONCE
     # The threads that called them end.
     eventually(lambda: not any(thread.name == "zklock-callbacks" for thread in threading.enumerate()))
-
-
-def test_one_that_raises_ends_nothing(
-    zk: zklock.Client, ground: Ground, path: str, unraisable: list[typing.Any]
-) -> None:
-    hold, told = zk.mutex(path).hold(), threading.Event()
-
-    def fail(_: zklock.LossReason) -> None:
-        raise KeyError("a mistake of the handler")
-
-    hold.on_lost(fail)
-    hold.on_lost(lambda _: told.set())
-    lose(ground, [hold])
-    assert told.wait(30)
-    assert [type(one.exc_value) for one in unraisable] == [KeyError] and unraisable[0].object is fail

@@ -12,7 +12,7 @@ import typing
 import pytest
 from ground import Ground
 from guests.programs import Calls, Start, logged
-from scenes import Attempt, in_asyncio, lose
+from scenes import in_asyncio, lose
 
 import zklock
 
@@ -63,32 +63,6 @@ def test_lines_arrive(lines: Lines, ground: Ground, path: str) -> None:
         proxy("expire")
         assert lines.wait_for("session over").levelno == logging.INFO
         lines.wait_for("session opened")
-
-
-def test_an_acquire_is_told_from_its_call_to_its_release(lines: Lines, hosts: str, path: str) -> None:
-    with zklock.Client(hosts, session_timeout=4) as zk, zklock.Client(hosts, session_timeout=4) as other:
-        before = other.mutex(path).hold()
-        attempt = Attempt(lambda: zk.mutex(path).hold(timeout=30))
-        behind = lines.wait_for("waits behind another").getMessage()
-        assert f"behind={before.node!r}".replace("'", '"') in behind
-        before.release()
-        hold = attempt.result()
-        hold.release()
-        lines.wait_for(f"lock released.*token={hold.token}")
-    # Records of requests have no such field.
-    said = [record.getMessage() for record in lines.records if f' path="{path}"' in record.getMessage()]
-    ours = [message for message in said if hold.node in message or f"token={hold.token}" in message]
-    assert [message.split(" path=")[0] for message in ours] == ["node created", "lock granted", "lock released"]
-    assert "ahead=1" in ours[0] and f"token={hold.token} waited=" in ours[1] and " held=" in ours[2]
-    assert sum(message.startswith("acquire begins") for message in said) == 2
-
-
-def test_an_acquire_in_vain_is_told_with_its_error(lines: Lines, hosts: str, path: str) -> None:
-    with zklock.Client(hosts, session_timeout=4) as zk, zklock.Client(hosts, session_timeout=4) as other:
-        with other.mutex(path), pytest.raises(zklock.Timeout):
-            zk.mutex(path).hold(timeout=0.2)
-        told = lines.wait_for("lock not acquired")
-    assert told.levelno == logging.DEBUG and path in told.getMessage() and "was not acquired within" in told.getMessage()
 
 
 def test_a_percent_sign_is_no_format(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -164,10 +138,7 @@ def test_a_record_names_the_place_in_the_source(lines: Lines, zk: zklock.Client,
     assert by_the_core.threadName == "zklock-log"
 
 
-@pytest.mark.parametrize("options", [(), ("-W", "error", "-X", "dev")], ids=["as usual", "in development mode"])
-def test_nothing_is_printed_without_a_configuration(
-    start: Start, ground: Ground, path: str, options: tuple[str, ...]
-) -> None:
+def test_nothing_is_printed_without_a_configuration(start: Start, ground: Ground, path: str) -> None:
     proxy = ground.proxy("1")
     text = """
 import sys, threading
@@ -193,7 +164,7 @@ with zklock.Client(hosts, session_timeout=4) as zk:
     left = zk.mutex(path).hold()
 assert left.state is zklock.HoldState.LOST
 """
-    program = start(text, proxy.hosts, path, options=options)
+    program = start(text, proxy.hosts, path, options=("-W", "error", "-X", "dev"))
     ground(f"delete {program.line()}")
     # It must not reconnect meanwhile.
     proxy("refuse", "on")

@@ -77,43 +77,25 @@ EXCEPTIONS = [thing for thing in vars(zklock).values() if isinstance(thing, type
 
 
 @pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
-def test_exceptions(kind: type[zklock.Error]) -> None:
-    arguments: tuple[object, ...] = ("what is wrong",)
-    if kind is zklock.LockLost:
-        arguments = ("what is wrong", zklock.LossReason.NODE_DELETED)
+@pytest.mark.parametrize("arguments", [(), ("what is wrong",), ("what is wrong", zklock.LossReason.NODE_DELETED)], ids=len)
+def test_exceptions(kind: type[zklock.Error], arguments: tuple[object, ...]) -> None:
+    """With fewer arguments than ours, since test doubles make objects in this way."""
+    if len(arguments) == 2 and kind is not zklock.LockLost:
+        return
     given = typing.cast("typing.Callable[..., zklock.Error]", kind)(*arguments)
     for make in copies(given):
         made = make()
-        for one in (pickle.loads(made) if isinstance(made, bytes) else made,):
-            one = one[0] if isinstance(one, list) else one
-            assert type(one) is kind
-            assert str(one) == "what is wrong"
-            assert one.args == given.args
-            assert vars(one) == vars(given)
-
-
-@pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("arguments", [(), ("what is wrong",)], ids=["nothing", "a message"])
-def test_an_exception_that_somebody_else_makes(kind: type[zklock.Error], arguments: tuple[str, ...]) -> None:
-    """Test doubles make objects in this way."""
-    with pytest.raises(kind) as caught:
-        raise kind(*arguments)
-    for one in (caught.value, copy.copy(caught.value), pickle.loads(pickle.dumps(caught.value))):
-        assert str(one) == "".join(arguments) and one.args == arguments and repr(one).startswith(kind.__name__)
+        made = pickle.loads(made) if isinstance(made, bytes) else made
+        one = made[0] if isinstance(made, list) else made
+        assert type(one) is kind and str(one) == "".join(map(str, arguments[:1])) and repr(one).startswith(kind.__name__)
+        assert one.args == given.args and vars(one) == vars(given)
         if isinstance(one, zklock.LockLost):
-            assert one.reason is None
+            assert one.reason is (zklock.LossReason.NODE_DELETED if len(arguments) == 2 else None)
 
 
 def test_there_are_exceptions() -> None:
     assert len(EXCEPTIONS) == 17
     assert all(kind.__module__ == "zklock" and kind.__doc__ for kind in EXCEPTIONS)
-
-
-def test_one_that_was_raised(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    with zk.mutex(path), pytest.raises(zklock.Timeout) as raised:
-        other.mutex(path).hold(timeout=0.01)
-    again = pickle.loads(pickle.dumps(raised.value))
-    assert isinstance(again, TimeoutError) and str(again) == str(raised.value)
 
 
 def test_values(zk: zklock.Client, path: str) -> None:

@@ -3,34 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures
-import os
 import threading
-import time
 
-from ground import Ground
 from guests.programs import Start
-from punctual import not_later
-from scenes import eventually
 
 import zklock
-
-
-def test_threads_that_have_to_wait_cost_two_nodes(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock = zk.mutex(path)
-    results: list[bool] = []
-    threads = [threading.Thread(target=lambda: results.append(lock.acquire(timeout=1))) for _ in range(20)]
-    with lock:
-        begun = time.monotonic()
-        for thread in threads:
-            thread.start()
-        ground.expect_children(path, 2)
-        while any(thread.is_alive() for thread in threads):
-            assert len(ground.children(path)) <= 2
-        # They wait at the same time, so none keeps the others from waiting.
-        took = time.monotonic() - begun
-        assert 1.0 <= took
-        not_later(took, 2.0)
-    assert results == [False] * 20
 
 
 def test_two_threads_and_one_for_the_log(start: Start, hosts: str, path: str) -> None:
@@ -98,25 +75,6 @@ for client in others:
 expect("zklock-io", "zklock-calls", log())
 """
     assert start(text, hosts, path).finish()[:3] == (0, "", "")
-
-
-def test_descriptors_and_threads_come_back(hosts: str, path: str) -> None:
-    def use() -> None:
-        with zklock.Client(hosts, session_timeout=4) as client:
-            with client.mutex(path) as hold:
-                hold.on_lost(lambda reason: None)
-                with zklock.Client(hosts, session_timeout=4) as another:
-                    assert not another.mutex(path).acquire(timeout=0.01)
-
-    def count() -> tuple[int, int]:
-        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
-
-    for _ in range(3):
-        use()
-    descriptors, threads = count()
-    for _ in range(20):
-        use()
-    eventually(lambda: count()[0] <= descriptors and count()[1] <= threads)
 
 
 def test_a_small_stack_is_enough(zk: zklock.Client, path: str) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-
-import pytest
 from ground import Ground
 from guests.programs import FORKS, Start
-from guests.test_processes import FORKED, WORKER, ends_well
+from guests.test_processes import FORKED, ends_well
 
 BEFORE = FORKED + """
 def fresh():
@@ -18,41 +15,6 @@ def fresh():
 
 def program(start: Start, text: str, hosts: str, path: str) -> None:
     ends_well(start, BEFORE + text, hosts, path)
-
-
-@pytest.mark.parametrize("before", ["connected", "closed", "failed", "held"])
-def test_a_child_and_its_child_make_clients_of_their_own(start: Start, hosts: str, path: str, before: str) -> None:
-    text = f"""
-before = {before!r}
-if before == "failed":
-    gone = zklock.Client("127.0.0.1:1", connect_timeout=0.3)
-    try:
-        gone.connect()
-    except zklock.Unreachable:
-        pass
-else:
-    zk.connect()
-if before == "closed":
-    zk.close()
-if before == "held":
-    hold = zk.mutex(path).hold()
-pid = os.fork()
-fresh()
-if not pid:
-    grandchild = os.fork()
-    fresh()
-    if not grandchild:
-        os._exit(0)
-    assert ends(grandchild) == 0
-    os._exit(0)
-assert ends(pid) == 0
-if before == "held":
-    assert hold.confirm() > 0
-    hold.release()
-fresh()
-print("well")
-"""
-    program(start, text, hosts, path)
 
 
 def test_a_fork_in_the_middle_of_everything_does_not_hang(start: Start, hosts: str, path: str) -> None:
@@ -100,43 +62,6 @@ print("well")
     program(start, text, hosts, path)
 
 
-def test_processes_and_pools_after_the_parent_has_connected(start: Start, hosts: str, path: str) -> None:
-    text = """
-def connect():
-    global own
-    own = zklock.Client(hosts, session_timeout=4)
-
-
-def add_by_own(_):
-    add(own)
-
-
-if __name__ == "__main__":
-    file.write_text("0")
-    with zk.mutex(path + "-parent") as hold:
-        context = multiprocessing.get_context("fork")
-        queue = context.SimpleQueue()
-        process = context.Process(target=deliver, args=(queue,))
-        process.start()
-        assert "fork" in queue.get()
-        process.join(10)
-        assert process.exitcode == 0
-        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-            assert "fork" in pool.submit(is_refused).result()
-        with context.Pool(3, connect) as pool:
-            pool.map(add_by_own, range(6))
-        with concurrent.futures.ProcessPoolExecutor(3, mp_context=context, initializer=connect) as pool:
-            list(pool.map(add_by_own, range(6)))
-        # A process that is started without a fork is not affected.
-        with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-            assert pool.submit(add).result() > hold.token
-        assert hold.confirm() > 0
-    assert file.read_text() == "65"
-    print("well")
-"""
-    ends_well(start, WORKER + text, hosts, path)
-
-
 def test_a_child_has_all_that_its_parent_had(start: Start, hosts: str, path: str) -> None:
     # Threads report losses and log lines, and the child has to start them again. asyncio does this in its own way.
     text = """
@@ -170,6 +95,11 @@ all_of_it("-parent")
 pid = os.fork()
 if not pid:
     all_of_it("-child")
+    grandchild = os.fork()
+    if not grandchild:
+        all_of_it("-grandchild")
+        os._exit(0)
+    assert ends(grandchild) == 0
     os._exit(0)
 assert ends(pid) == 0
 print("well")
@@ -202,27 +132,6 @@ print("well")
     ground.expect_free(path)
     started.tell()
     assert started.finish()[:3] == (0, "well", "")
-
-
-def test_a_child_makes_a_client_over_tls(start: Start) -> None:
-    with contextlib.closing(Ground()) as secure:
-        secure("start standalone tls tick=500")
-        hosts, authority, certificate, key = secure("tls").split()[:4]
-        text = """
-def locks():
-    with zklock.Client(hosts, tls=zklock.Tls(*more), session_timeout=4) as own, own.mutex(path, timeout=50):
-        return True
-
-
-assert locks()
-for _ in range(5):
-    pid = os.fork()
-    if not pid:
-        os._exit(0 if locks() else 1)
-    assert locks() and ends(pid) == 0
-print("well")
-"""
-        ends_well(start, FORKED + text, hosts, "/locks/tls", authority, certificate, key)
 
 
 def test_a_handler_of_a_signal_that_forks_in_a_wait(start: Start, hosts: str, path: str) -> None:
@@ -258,57 +167,29 @@ print("well")
     program(start, text, hosts, path)
 
 
-STATES = """
+def test_a_client_that_connects_after_the_fork_is_one_of_each_process(start: Start, hosts: str, path: str) -> None:
+    text = """
 import queue
 
 states = queue.Queue()
 zk.on_connection(states.put)
-CONNECTED, CLOSED = zklock.ConnectionState.CONNECTED, zklock.ConnectionState.CLOSED
-"""
-
-
-def test_a_client_that_connects_after_the_fork_is_one_of_each_process(start: Start, hosts: str, path: str) -> None:
-    text = """
 pid = os.fork()
 with lock as hold:
-    assert states.get(timeout=50) is CONNECTED
+    assert states.get(timeout=50) is zklock.ConnectionState.CONNECTED
     assert hold.confirm() > 0
     shown = [contender.identity for contender in lock.contenders() if contender.token == hold.token]
     assert [name.rpartition("/")[2] for name in shown] == [str(os.getpid())], shown
-with again, again:
-    pass
+another = os.fork() if pid else None
+if another == 0:
+    # It is told nothing of its parent's connection.
+    assert zk.connection_state is None
+    refused("on_connection", lambda: zk.on_connection(print))
+    os._exit(0 if states.empty() else 1)
+assert not another or ends(another) == 0
 zk.close()
-assert states.get(timeout=50) is CLOSED and states.empty()
+assert states.get(timeout=50) is zklock.ConnectionState.CLOSED and states.empty()
 if pid:
     assert ends(pid) == 0
     print("well")
 """
-    program(start, STATES + text, hosts, path)
-
-
-def test_a_child_is_told_nothing_of_its_parents_connection(start: Start, hosts: str, path: str) -> None:
-    text = """
-zk.connect()
-assert states.get(timeout=50) is CONNECTED
-pid = os.fork()
-if not pid:
-    assert zk.connection_state is None
-    try:
-        zk.on_connection(print)
-    except zklock.Forked:
-        own = zklock.Client(hosts, session_timeout=4)
-        own.on_connection(states.put)
-        with own:
-            assert states.get(timeout=50) is CONNECTED
-        assert states.get(timeout=50) is CLOSED
-        os._exit(0 if states.empty() else 1)
-    os._exit(2)
-assert ends(pid) == 0 and states.empty()
-assert zk.connection_state is CONNECTED
-zk.close()
-assert states.get(timeout=50) is CLOSED
-print("well")
-"""
-    program(start, STATES + text, hosts, path)
-
-
+    program(start, text, hosts, path)
