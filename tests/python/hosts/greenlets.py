@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing
 
-from guests.programs import Start
+from guests.programs import WELL, Start
 
 GEVENT = """
 import gevent.monkey
@@ -53,30 +53,6 @@ def refused(error, call):
     return False
 """
 
-# If all greenlets counted as one owner, this would deadlock, or four would be inside at once.
-TAKE_TURNS = """
-lock = zk.mutex(path, reentrant={reentrant}, timeout=40)
-inside, most, done = 0, 0, []
-
-def work(number):
-    global inside, most
-    for _ in range(3):
-        with lock:
-            inside += 1
-            most = max(most, inside)
-            sleep(0.01)
-            if {reentrant}:
-                with lock as again:
-                    sleep(0)
-                    assert again.valid_for() > 0
-            inside -= 1
-        done.append(number)
-
-join(*[spawn(work, number) for number in range(4)])
-assert most == 1, most
-assert sorted(done) == sorted([0, 1, 2, 3] * 3), done
-"""
-
 # Both are greenlets of one thread, so a wait that stopped the thread would never end.
 RELEASED_BY_ANOTHER = """
 lock, ours = other.mutex(path), zk.mutex(path)
@@ -93,21 +69,6 @@ assert got == []
 hold.release()
 join(waiting)
 assert got[0] > hold.token
-"""
-
-# Both are of one client, of which only one has a node in the queue.
-WITHIN_A_CLIENT = """
-lock = zk.mutex(path)
-assert lock.acquire()
-assert lock.acquire(blocking=False) is False
-waiting = spawn(lambda: lock.acquire())
-sleep(0.05)
-lock.release()
-join(waiting)
-assert lock.locked()
-# It is not reentrant, so any may release it.
-lock.release()
-assert not lock.locked()
 """
 
 OWNERS = """
@@ -179,31 +140,6 @@ assert told == [
     ("second", here, "NODE_DELETED"), ("first", here, "NODE_DELETED"), ("after the first", 0, "NODE_DELETED")
 ], told
 assert holds[0].lost.wait(40) and holds[1].lost.wait()
-"""
-
-# One callback waits for the other, which is of another client, and both run in the main thread.
-ON_CONNECTION = """
-told, closed = [], threading.Event()
-
-def wait_for_the_end(state):
-    assert closed.wait(40)
-    told.append(("first", _thread.get_native_id(), state.name))
-
-def second(state):
-    told.append(("second", _thread.get_native_id(), state.name))
-    if state is zklock.ConnectionState.CLOSED:
-        closed.set()
-
-zk.on_connection(wait_for_the_end)
-other.on_connection(second)
-zk.connect()
-other.connect()
-other.close()
-until(lambda: len(told) == 3)
-here = os.getpid()
-assert told == [("second", here, "CONNECTED"), ("second", here, "CLOSED"), ("first", here, "CONNECTED")], told
-zk.close()
-until(lambda: len(told) == 4)
 """
 
 # The main greenlet sleeps, and nothing but the loss happens in its loop.
@@ -348,18 +284,14 @@ for _ in range(3):
 until(lambda: len(lock.contenders()) == 2)
 """
 
-WELL = (0, "", "")
-
 # The programs that must end well with either library.
 AMONG: typing.Final = (
     "RELEASED_BY_ANOTHER",
-    "WITHIN_A_CLIENT",
     "OWNERS",
     "KILLED",
     "TIMED_OUT",
     "ALL_CALLS",
     "ON_LOST",
-    "ON_CONNECTION",
 )
 
 Run = typing.Callable[[str], None]

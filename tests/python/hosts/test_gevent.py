@@ -25,35 +25,11 @@ def run(start: Start, hosts: str, path: str) -> Run:
 
 def test_a_client_that_connected_before_python_was_patched(run: Run) -> None:
     connected = CLIENTS + "zk.connect()\nother.connect()\nassert zk.mutex(path).acquire()\nzk.mutex(path).release()\n"
-    text = greenlets.RELEASED_BY_ANOTHER + greenlets.TAKE_TURNS.format(reentrant=True)
-    run(IMPORTS + connected + GEVENT + text + greenlets.ON_LOST)
-
-
-def test_a_program_that_uses_it_only_in_threads_of_the_pool(run: Run) -> None:
-    # Then callbacks are called on real threads.
-    text = greenlets.REAL_THREADS.format(run_in_a_thread="gevent.get_hub().threadpool.apply")
-    clients = "\ndef begin():\n    global zk\n    zk = zklock.Client(hosts, session_timeout=4)\n    zk.connect()\n"
-    clients += "gevent.get_hub().threadpool.apply(begin)\n"
-    in_threads = text.replace("with lock:\n    waiting", "if True:\n    waiting").replace("assert tokens == []", "pass")
-    run(GEVENT + IMPORTS + clients + in_threads)
+    run(IMPORTS + connected + GEVENT + greenlets.RELEASED_BY_ANOTHER + greenlets.ON_LOST + greenlets.OWNERS)
 
 
 def test_the_end_of_the_loop_is_not_waited_for(run: Run) -> None:
     run(BEGIN + "with zk.mutex(path):\n    other.connect()\nassert gevent.wait(timeout=50) is True\n")
-
-
-def test_somebody_kills_all_greenlets(run: Run) -> None:
-    text = """
-import gc
-assert zk.mutex(path).acquire(blocking=False)
-zk.mutex(path).release()
-first = zk.mutex(path + "-0").hold()
-first.on_lost(print)
-sleep(0.05)
-gevent.killall([one for one in gc.get_objects() if isinstance(one, gevent.Greenlet)])
-first.release()
-"""
-    run(BEGIN + text + greenlets.ON_LOST)
 
 
 def test_without_patching_owners_are_greenlets_all_the_same(run: Run) -> None:
