@@ -43,14 +43,6 @@ async def acquire(lock: AnyLock, **named: object) -> bool:
     return bool(await lock.acquire(**named))
 
 
-async def acquires_and_releases(lock: AnyLock) -> list[Outcome]:
-    seen = []
-    for _ in range(3):
-        seen += [outcome(lock.locked), await outcome_of(lock.acquire()), outcome(lock.locked)]
-        seen += [await outcome_of(release(lock))]
-    return [*seen, outcome(lock.locked)]
-
-
 async def releases_what_is_not_held(lock: AnyLock) -> list[Outcome]:
     seen = [await outcome_of(release(lock)), await outcome_of(lock.acquire())]
     return [*seen, *[await outcome_of(release(lock)) for _ in range(2)]]
@@ -78,28 +70,6 @@ async def is_held_in_a_block(lock: AnyLock) -> list[Outcome]:
     return [*seen, outcome(lock.locked)]
 
 
-async def lets_exceptions_through(lock: AnyLock) -> list[Outcome]:
-    async def fail() -> None:
-        async with lock:
-            raise KeyError(5)
-
-    return [await outcome_of(fail()), outcome(lock.locked)]
-
-
-async def lets_cancellation_through(lock: AnyLock) -> list[Outcome]:
-    async def sleep() -> None:
-        async with lock:
-            inside.set()
-            await asyncio.sleep(60)
-
-    inside = asyncio.Event()
-    task = asyncio.ensure_future(sleep())
-    await inside.wait()
-    task.cancel()
-    await asyncio.wait({task})
-    return [Outcome(task.cancelled()), outcome(lock.locked)]
-
-
 async def is_no_blocking_context_manager(lock: AnyLock) -> list[Outcome]:
     def enter() -> None:
         with lock:
@@ -116,37 +86,6 @@ async def gives_up_after_a_timeout(lock: AnyLock) -> list[Outcome]:
     return [*seen, await outcome_of(asyncio.wait_for(lock.acquire(), 10)), await outcome_of(release(lock))]
 
 
-async def waits_for_its_own_task(lock: AnyLock) -> list[Outcome]:
-    seen = [await outcome_of(lock.acquire())]
-    seen += [await outcome_of(asyncio.wait_for(lock.acquire(), 0.02)), outcome(lock.locked)]
-    waiting = await begin(lock)
-    seen += [await outcome_of(release(lock)), await outcome_of(asyncio.wait_for(waiting, 10)), outcome(lock.locked)]
-    return [*seen, await outcome_of(release(lock)), outcome(lock.locked)]
-
-
-async def is_granted_in_order(lock: AnyLock) -> list[Outcome]:
-    seen = [await outcome_of(lock.acquire())]
-    waiting = [await begin(lock) for _ in range(5)]
-    order: list[asyncio.Task[bool]] = []
-    await release(lock)
-    for _ in range(5):
-        done, _pending = await asyncio.wait(set(waiting) - set(order), return_when=asyncio.FIRST_COMPLETED, timeout=10)
-        order += list(done)
-        seen += [Outcome(len(done)), outcome(lock.locked), await outcome_of(release(lock))]
-    return [*seen, Outcome([waiting.index(task) for task in order]), outcome(lock.locked)]
-
-
-async def passes_over_the_cancelled(lock: AnyLock) -> list[Outcome]:
-    await lock.acquire()
-    first, second, third = [await begin(lock) for _ in range(3)]
-    first.cancel()
-    second.cancel()
-    await asyncio.wait({first, second}, timeout=10)
-    seen = [Outcome(first.cancelled() and second.cancelled()), Outcome(third.done()), outcome(lock.locked)]
-    seen += [await outcome_of(release(lock)), await outcome_of(asyncio.wait_for(third, 10)), outcome(lock.locked)]
-    return [*seen, await outcome_of(release(lock)), outcome(lock.locked)]
-
-
 async def is_free_when_the_last_is_cancelled(lock: AnyLock) -> list[Outcome]:
     await lock.acquire()
     waiting = await begin(lock)
@@ -158,39 +97,15 @@ async def is_free_when_the_last_is_cancelled(lock: AnyLock) -> list[Outcome]:
     return [*seen, await outcome_of(release(lock)), outcome(lock.locked)]
 
 
-async def excludes(lock: AnyLock) -> list[Outcome]:
-    inside = 0
-    most = 0
-
-    async def work() -> None:
-        nonlocal inside, most
-        for _ in range(5):
-            async with lock:
-                inside += 1
-                most = max(most, inside)
-                await asyncio.sleep(0)
-                inside -= 1
-
-    await asyncio.gather(*(work() for _ in range(10)))
-    return [Outcome(most), outcome(lock.locked)]
-
-
 SCRIPTS: list[Script] = [
-    acquires_and_releases,
     releases_what_is_not_held,
     objects_at_once,
     is_free_as_soon_as_released,
     is_released_by_another_task,
     is_held_in_a_block,
-    lets_exceptions_through,
-    lets_cancellation_through,
     is_no_blocking_context_manager,
     gives_up_after_a_timeout,
-    waits_for_its_own_task,
-    is_granted_in_order,
-    passes_over_the_cancelled,
     is_free_when_the_last_is_cancelled,
-    excludes,
 ]
 
 

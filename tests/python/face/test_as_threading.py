@@ -13,7 +13,6 @@ import math
 import sys
 import threading
 import typing
-import weakref
 
 import pytest
 from face.side_by_side import Outcome, expect_alike, outcome
@@ -163,10 +162,6 @@ def compare(script: typing.Callable[[AnyLock], list[Outcome]], theirs: AnyLock, 
 # Sequences of calls. Each function returns the outcomes.
 
 
-def acquires_and_releases(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    return [outcome(step) for step in [lock.acquire, lock.release] * 3]
-
-
 def releases_what_is_not_held(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
     steps = [lock.release, lock.acquire, lock.release, lock.release, lock.acquire, lock.release]
     return [outcome(step) for step in steps]
@@ -187,11 +182,6 @@ def is_released_by_another_thread(lock: AnyLock, elsewhere: Elsewhere) -> list[O
     return [*seen, outcome(lock.release), elsewhere(lock.release), outcome(lock.release)]
 
 
-def is_released_by_a_thread_that_waits(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    seen = [elsewhere(lock.acquire), outcome(lock.acquire, True, 0.02), outcome(lock.release)]
-    return [*seen, elsewhere(lock.release), elsewhere(lock.release)]
-
-
 def is_granted_when_released(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
     seen = [outcome(lock.acquire)]
     waiting = elsewhere.start(lock.acquire)
@@ -199,27 +189,6 @@ def is_granted_when_released(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcom
         seen.append(waiting.result(timeout=0.1))
     seen += [outcome(lock.release), waiting.result(timeout=30), outcome(lock.acquire, False)]
     return [*seen, elsewhere(lock.release), outcome(lock.acquire, False), outcome(lock.release)]
-
-
-def is_free_after_a_timeout(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    seen = [elsewhere(lock.acquire), outcome(lock.acquire, True, 0.02), outcome(lock.acquire, True, 0.02)]
-    return [*seen, elsewhere(lock.release), outcome(lock.acquire, False), outcome(lock.release)]
-
-
-def is_held_in_a_block(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    with lock:
-        seen = [elsewhere(lock.acquire, False), outcome(lock.acquire, False)]
-        if seen[-1].value:
-            lock.release()
-    return [*seen, elsewhere(lock.acquire, False), elsewhere(lock.release), outcome(lock.release)]
-
-
-def lets_exceptions_through(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    def fail() -> None:
-        with lock:
-            raise KeyError(5)
-
-    return [outcome(fail), elsewhere(lock.acquire, False), elsewhere(lock.release)]
 
 
 def is_released_in_its_block(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
@@ -240,82 +209,25 @@ def leaves_what_was_not_entered(lock: AnyLock, elsewhere: Elsewhere) -> list[Out
     return [*seen, outcome(leave, lock), outcome(lock.release)]
 
 
-def mixes_blocks_and_calls(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    lock.__enter__()
-    seen = [outcome(lock.release), outcome(lock.acquire), outcome(leave, lock)]
-    return [*seen, elsewhere(lock.acquire, False), elsewhere(lock.release)]
-
-
 def takes_no_arguments(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
     seen = [outcome(lock.release, 1), outcome(lock.acquire), outcome(lock.release, True)]
     return [*seen, outcome(lock.release)]
 
 
-def excludes(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    inside = 0
-    most = 0
-
-    def work() -> None:
-        nonlocal inside, most
-        for _ in range(10):
-            with lock:
-                inside += 1
-                most = max(most, inside)
-                inside -= 1
-
-    threads = [threading.Thread(target=work) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return [Outcome(most), outcome(lock.acquire, False), outcome(lock.release)]
-
-
 SCRIPTS: list[Script] = [
-    acquires_and_releases,
     releases_what_is_not_held,
     counts,
     is_released_by_another_thread,
-    is_released_by_a_thread_that_waits,
     is_granted_when_released,
-    is_free_after_a_timeout,
-    is_held_in_a_block,
-    lets_exceptions_through,
     is_released_in_its_block,
     leaves_what_was_not_entered,
-    mixes_blocks_and_calls,
     takes_no_arguments,
-    excludes,
 ]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
 def test_conversation(script: Script, theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere) -> None:
     compare(lambda lock: script(lock, elsewhere), theirs, ours)
-
-
-def test_locked(theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere) -> None:
-    if not hasattr(theirs, "locked"):
-        # RLock has had this method since 3.14.
-        theirs = threading.Lock()
-
-    def script(lock: AnyLock) -> list[Outcome]:
-        seen = [outcome(lock.locked), outcome(lock.acquire), outcome(lock.locked), elsewhere(lock.locked)]
-        seen += [outcome(lock.release), outcome(lock.locked), outcome(lock.locked, 1)]
-        with lock:
-            seen.append(outcome(lock.locked))
-        return [*seen, outcome(lock.locked)]
-
-    compare(script, theirs, ours)
-
-
-def test_lock_object_may_go(theirs: AnyLock, ours: zklock.Lock, zk: zklock.Client, path: str, kind: str) -> None:
-    assert weakref.ref(theirs)() is theirs
-    assert weakref.ref(ours)() is ours
-    passing = zk.mutex(path, reentrant=kind == "RLock")
-    reference = weakref.ref(passing)
-    del passing
-    assert reference() is None
 
 
 def test_condition_of_a_lock(zk: zklock.Client, path: str, elsewhere: Elsewhere) -> None:
@@ -347,16 +259,3 @@ def test_a_timeout_of_none_is_one_of_minus_one(zk: zklock.Client, path: str) -> 
         lock.release()
         assert lock.acquire(False, None) is True
         lock.release()
-
-
-def test_locked_speaks_of_this_client_alone(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    """In ``threading`` there are no others. To see those takes a request, which ``contenders`` makes."""
-    with other.mutex(path):
-        lock = zk.mutex(path)
-        assert not lock.locked() and len(lock.contenders()) == 1
-
-
-def test_without_a_timeout_acquire_has_that_of_the_lock(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    """In ``threading`` such a call waits for ever."""
-    with other.mutex(path):
-        assert zk.mutex(path, timeout=0.01).acquire() is False

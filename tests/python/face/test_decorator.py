@@ -7,9 +7,8 @@ import functools
 import inspect
 import typing
 
-import pytest
 from ground import Ground
-from scenes import SOON, Attempt, eventually, lose, raises
+from scenes import SOON, lose, raises
 
 import zklock
 
@@ -88,25 +87,6 @@ def test_a_method_is_one_afterwards(zk: zklock.Client, path: str) -> None:
     assert (report.count(), Report.named()) == (3, "Report")
 
 
-def test_a_busy_lock_raises_as_its_block_does(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    calls: list[str] = []
-
-    @zk.mutex(path, timeout=0)
-    def report() -> None:
-        calls.append("report")
-
-    @zk.mutex(path, timeout=0)
-    async def send() -> None:
-        calls.append("send")
-
-    report()
-    asyncio.run(send())
-    with other.mutex(path):
-        raises(zklock.Timeout, report)
-        raises(zklock.Timeout, lambda: asyncio.run(send()))
-    assert calls == ["report", "send"]
-
-
 def test_a_loss_cancels_a_coroutine_function_and_is_raised_after_a_function(
     zk: zklock.Client, path: str, ground: Ground
 ) -> None:
@@ -126,30 +106,6 @@ def test_a_loss_cancels_a_coroutine_function_and_is_raised_after_a_function(
 
     raises(zklock.LockLost, report)
     raises(zklock.LockLost, lambda: asyncio.run(asyncio.wait_for(send(), SOON)))
-
-
-def test_what_a_call_raises_comes_out_and_the_lock_is_free(zk: zklock.Client, path: str, ground: Ground) -> None:
-    @zk.mutex(path)
-    def report() -> None:
-        raise LookupError("of the report")
-
-    with pytest.raises(LookupError, match="of the report"):
-        report()
-    assert ground.children(path) == []
-
-
-def test_threads_take_turns(zk: zklock.Client, path: str) -> None:
-    inside: list[str] = []
-
-    @zk.mutex(path)
-    def report() -> None:
-        inside.append("in")
-        assert inside == ["in"]
-        eventually(lambda: zk.mutex(path).locked())
-        inside.clear()
-
-    for attempt in [Attempt(report) for _ in range(5)]:
-        attempt.result()
 
 
 def test_what_would_run_without_the_lock_is_refused(zk: zklock.Client, path: str, ground: Ground) -> None:

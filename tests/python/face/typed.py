@@ -25,15 +25,12 @@ def client() -> None:
     assert_type(zk, zklock.Client)
     assert_type(zk.aio, zklock.AsyncClient)
     assert_type(zk.mutex("/locks/a", timeout=None, reentrant=True), zklock.Lock)
-    assert_type(zk.stats(), zklock.Stats)
-    assert_type(zk.stats().owed, int)
     assert_type(zk.stats().losses_by["node_deleted"], int)
     assert_type(zk.stats().acquire_wait, zklock.Histogram)
     assert_type(zk.prometheus(), str)
     assert_type(zklock.prometheus_text({"orders": zk, "billing": zk.aio}), str)
     zklock.prometheus_text(zk)  # type: ignore[arg-type]
     assert_type(zk.stats().locks["report"].oldest_hold, typing.Optional[float])
-    zk.mutex("/locks/a", metrics_name="report")
     zk.mutex("/locks/a", metrics_name=1)  # type: ignore[arg-type]
     zklock.prometheus.Collector(zk)
     zklock.prometheus.Collector({"orders": zk, "billing": zk.aio})
@@ -42,37 +39,24 @@ def client() -> None:
     assert_type(zk.session_timeout, typing.Optional[float])
     with zk as entered:
         assert_type(entered, zklock.Client)
-    zk.session_id = 1  # type: ignore[misc]
-    zk.mutex("/locks/a", 5)  # type: ignore[call-arg]
-    zk.mutex(b"/locks/a")  # type: ignore[arg-type]
     zklock.Client(["zk1:2181", "zk2:2181"], chroot="/app")
     zklock.Client(("zk1", port) for port in (2181, 2182))
-    zklock.Client(b"zk1:2181")  # type: ignore[arg-type]
     zklock.Client([("zk1", "2181")])  # type: ignore[list-item]
-    zklock.Client(2181)  # type: ignore[arg-type]
-    zklock.Client("zk1:2181", 10)  # type: ignore[call-arg]
     zklock.Client("zk1:2181", tls=True)  # type: ignore[arg-type]
     zklock.Client("zk1:2181", auth=zklock.Digest("ann", "secret"), access="creator-all")
     zklock.Client("zk1:2181", auth=[zklock.Digest.from_file("f"), zklock.Digest.from_env("V")], access="read-open")
-    zklock.Client("zk1:2181", auth=[zklock.Sasl("ann", "secret"), zklock.Digest.from_env("V")])
     zklock.Client("zk1:2181", auth=[zklock.Kerberos("zookeeper", host=None), zklock.Digest("ann", "secret")])
     zklock.Client("zk1:2181", auth="ann:secret")  # type: ignore[arg-type]
     zklock.Client("zk1:2181", auth=zklock.Digest("ann", "secret"), access=["auth::cdrwa", "world:anyone:r"])
-    zklock.Client("zk1:2181", access=3)  # type: ignore[arg-type]
     zklock.Tls("ca.pem", "client.pem")  # type: ignore[call-overload]
     zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_env("V"))
     assert_type(zklock.Tls.system(pass_phrase="secret"), zklock.Tls)
-    zklock.Tls("ca.pem", pass_phrase=7)  # type: ignore[call-overload]
-    zklock.Lock("/locks/a")  # type: ignore[call-arg]
 
 
 def kinds(zk: zklock.Client) -> None:
     assert_type(zk.mutex("/a", naming="kazoo", foreign="ignore-unknown", cancel=False), zklock.Lock)
-    assert_type(zk.read_lock("/a", naming="kazoo"), zklock.Lock)
     assert_type(zk.write_lock("/a", reentrant=True, timeout=5), zklock.Lock)
     assert_type(zk.semaphore("/a", 5, permits=2, limit_at="/limit"), zklock.Lock)
-    assert_type(zk.election("/a"), zklock.Lock)
-    assert_type(zk.single_node("/a", timeout=0), zklock.Lock)
     assert_type(zk.all([zk.mutex("/a"), zk.aio.read_lock("/b")], timeout=5), zklock.Lock)
     assert_type(zk.any([zk.mutex("/a"), zk.aio.read_lock("/b")], timeout=5), zklock.Lock)
     assert_type(zk.aio.all(lock for lock in (zk.mutex("/a"), zk.read_lock("/b"))), zklock.AsyncLock)
@@ -88,12 +72,9 @@ def kinds(zk: zklock.Client) -> None:
     one = zk.mutex("/a").contenders()[0]
     assert_type((one.node, one.role, one.holds), typing.Tuple[str, str, bool])
     zk.mutex("/a", foreign="klingon")  # type: ignore[arg-type]
-    zk.read_lock("/a", naming=zklock.Client)  # type: ignore[arg-type]
-    zk.semaphore("/a")  # type: ignore[call-arg]
     zk.semaphore("/a", 1, reentrant=True)  # type: ignore[call-arg]
     zk.election("/a", naming="kazoo")  # type: ignore[call-arg]
     zk.all(["/a"])  # type: ignore[list-item]
-    zk.all(zk.mutex("/a"))  # type: ignore[arg-type]
 
 
 async def decorators(zk: zklock.Client) -> None:
@@ -134,7 +115,6 @@ def barriers(zk: zklock.Client) -> None:
     with meeting as member:
         assert_type(member, zklock.Member)
         assert_type(member.loss, typing.Optional[zklock.LossReason])
-    zk.double_barrier("/a")  # type: ignore[call-arg]
 
 
 def jobs(zk: zklock.Client) -> None:
@@ -152,33 +132,25 @@ def jobs(zk: zklock.Client) -> None:
 
     assert_type(report(1), typing.Optional[str])
     report("1")  # type: ignore[arg-type]
-    zk.job("/a")  # type: ignore[call-arg]
     zk.job("/a", 5, after_failure="never")  # type: ignore[arg-type]
 
 
 def lock(lock: zklock.Lock) -> None:
     assert_type(lock.acquire(), bool)
     assert_type(lock.try_acquire(), typing.Optional[zklock.Hold])
-    assert_type(lock.acquire(False), bool)
-    assert_type(lock.acquire(timeout=1.5), bool)
     assert_type(lock.acquire(blocking=True, timeout=-1), bool)
-    assert_type(lock.locked(), bool)
     assert_type(lock.hold(), zklock.Hold)
-    assert_type(lock.hold(None), zklock.Hold)
     assert_type(lock.current, typing.Optional[zklock.Hold])
     assert_type(lock.contenders(), typing.List[zklock.Contender])
     assert_type(lock.contenders()[0].since, float)
     assert_type(lock.aio, zklock.AsyncLock)
     with lock as hold:
         assert_type(hold, zklock.Hold)
-    assert_type(lock.acquire(timeout=None), bool)
     lock.hold(timeout="5")  # type: ignore[arg-type]
 
 
 def hold(hold: zklock.Hold) -> None:
     assert_type(hold.token, int)
-    assert_type(hold.path, str)
-    assert_type(hold.node, str)
     assert_type(hold.state, zklock.HoldState)
     assert_type(hold.lost, zklock.Loss)
     assert_type(hold.lost.is_set(), bool)
@@ -186,16 +158,12 @@ def hold(hold: zklock.Hold) -> None:
     assert_type(hold.lost.reason, typing.Optional[zklock.LossReason])
     assert_type(bool(hold.lost), bool)
     assert_type(hold.wanted, zklock.Wanted)
-    assert_type(hold.wanted.is_set(), bool)
-    assert_type(hold.wanted.wait(1), bool)
-    assert_type(bool(hold.wanted), bool)
     assert_type(hold.valid_for(), float)
     assert_type(hold.confirm(), float)
     hold.on_lost(print)
     hold.on_lost(lambda reason: reason.value)
     hold.on_lost(lambda: None)  # type: ignore[misc,arg-type]
     hold.on_wanted(print)
-    hold.on_wanted(lambda reason: None)  # type: ignore[misc,arg-type]
     with hold as same:
         assert_type(same, zklock.Hold)
     writes = hold.guarded().create("/a").create("/b", b"1").set_data("/a", bytearray(), 3).delete("/a", version=4)
@@ -204,8 +172,6 @@ def hold(hold: zklock.Hold) -> None:
     hold.guarded().set_data("/a", "text")  # type: ignore[arg-type]
     assert_type(hold.gate(either, needs=3)(hold), int)
     hold.gate(either)(3)  # type: ignore[arg-type]
-    hold.gate(either, needs="3")  # type: ignore[arg-type]
-    hold.token = 5  # type: ignore[misc]
 
 
 async def in_asyncio(hosts: str) -> None:
@@ -218,11 +184,9 @@ async def in_asyncio(hosts: str) -> None:
         assert_type(await asyncio.wait_for(alock.acquire(timeout=3), 5), bool)
         assert_type(await alock.hold(), zklock.AsyncHold)
         assert_type(await alock.contenders(), typing.List[zklock.Contender])
-        assert_type(alock.locked(), bool)
         assert_type(alock.current, typing.Optional[zklock.AsyncHold])
         async with alock as hold:
             assert_type(hold, zklock.AsyncHold)
-            assert_type(hold.token, int)
             assert_type(await hold.lost, typing.Optional[zklock.LossReason])
             assert_type(await hold.wanted, bool)
             assert_type(await hold.confirm(), float)
@@ -326,10 +290,3 @@ def interchangeable(ours: zklock.Lock, theirs: threading.Lock) -> None:
     locks: list[LockLike] = [ours, theirs]
     blocks: list[contextlib.AbstractContextManager[object]] = [ours, theirs]
     assert len(locks) == len(blocks)
-
-
-def final() -> None:
-    class MyLock(zklock.Lock):  # type: ignore[misc]
-        pass
-
-    print(MyLock)
