@@ -17,8 +17,6 @@ import zklock
 
 # The limit for anything that takes almost no time on an idle machine.
 SOON = 30.0
-# The delay beyond the deadline that promise 4 allows.
-GRACE = 0.05
 
 Result = typing.TypeVar("Result")
 
@@ -203,11 +201,6 @@ def hook(proxy: Proxy, what: str, kind: str, path: str = "", nth: int = 1) -> Ho
     return Hook(proxy.ground, proxy(what, kind, str(nth), path))
 
 
-def just_after_a_heartbeat(proxy: Proxy) -> None:
-    """Waits until a heartbeat of the client behind the proxy has just been answered."""
-    hook(proxy, "see-reply", "multi").wait()
-
-
 def expire(proxy: Proxy) -> float:
     """Ends the latest session that came through the proxy, and keeps its client out meanwhile. Returns the time before."""
     begun = time.monotonic()
@@ -229,49 +222,6 @@ def expire(proxy: Proxy) -> float:
 def heard(proxy: Proxy, message: str) -> int:
     """How many messages of this kind and side went through the proxy since it began to record."""
     return sum(said.startswith(message) for said in proxy("messages").split())
-
-
-class Lateness:
-    """Measures how late the machine is at worst. Anything may be as late."""
-
-    def __init__(self) -> None:
-        self._worst = 0.0
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def _look(self) -> None:
-        while not self._is_over.is_set():
-            begun = time.monotonic()
-            time.sleep(0.001)
-            self._worst = max(self._worst, time.monotonic() - begun - 0.001)
-
-    def __enter__(self) -> Lateness:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    @property
-    def allowance(self) -> float:
-        """An addition to a time limit if several threads and the servers take part."""
-        return 0.1 + 4 * self._worst
-
-
-def in_time(call: typing.Callable[[], Result], timeout: float) -> Result:
-    """Makes a call that must take this time, and at most the grace beyond it. Returns its last result.
-
-    On a busy machine a call may be late by chance, but not every time.
-    """
-    took = []
-    for _ in range(20):
-        begun = time.monotonic()
-        result = call()
-        took.append(time.monotonic() - begun)
-        if took[-1] <= timeout + GRACE:
-            return result
-    raise AssertionError(f"{took} instead of {timeout} s")
 
 
 class Raised(typing.NamedTuple):

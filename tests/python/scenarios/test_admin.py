@@ -6,7 +6,7 @@ import time
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Face, Far, Stat, hook, raises
+from scenes import SOON, Attempt, Face, Stat, raises
 
 import zklock
 
@@ -52,15 +52,6 @@ def test_who_is_evicted_or_broken_is_told_and_the_next_one_has_its_turn(
         raises(zklock.LockLost, lambda: face(gone.release))
 
 
-def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, path: str) -> None:
-    """Locks of different kinds at one path are different locks for a release, but share the queue that is listed."""
-    with zk.mutex(path) as hold:
-        assert [one.node for one in zk.write_lock(path).contenders()] == [hold.node]
-        raises(zklock.NotHeld, zk.write_lock(path).release)
-        raises(zklock.NotHeld, zk.election(path).release)
-        assert zk.write_lock(path).current is None
-
-
 def test_the_names_of_every_naming(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
     assert zk.session_id is not None
     names = (("mutex", "curator", "-lock-"), ("mutex", "kazoo", "__lock__"), ("mutex", "writelock", f"x-{zk.session_id}-"))
@@ -68,14 +59,6 @@ def test_the_names_of_every_naming(zk: zklock.Client, other: zklock.Client, path
         hold = face(getattr(face.of(zk), kind)(path, naming=naming).hold)
         assert part in hold.node
         assert [one.naming for one in other.mutex(path).contenders()] == [naming]
-        face(hold.release)
-
-
-def test_a_pattern_names_the_nodes_of_a_home_made_lock(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
-    for kind, naming, part in (("mutex", "{name}_lock_{sequence}", "_lock_0"), ("write_lock", "{R|W}-{sequence}", "/W-0")):
-        hold = face(getattr(face.of(zk), kind)(path, naming=naming).hold)
-        assert part in hold.node
-        assert [one.naming for one in getattr(other, kind)(path, naming=naming).contenders()] == [naming]
         face(hold.release)
 
 
@@ -115,3 +98,12 @@ def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_co
     for bare in (client.read_lock, client.write_lock, client.election, client.single_node):
         raises(zklock.InvalidInput, lambda: bare("no/slash")).says("no/slash")
         raises(zklock.InvalidInput, lambda: bare(path, timeout=-1)).says("-1")
+
+
+def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, path: str) -> None:
+    """Locks of different kinds at one path are different locks for a release, but share the queue that is listed."""
+    with zk.mutex(path) as hold:
+        assert [one.node for one in zk.write_lock(path).contenders()] == [hold.node]
+        raises(zklock.NotHeld, zk.write_lock(path).release)
+        raises(zklock.NotHeld, zk.election(path).release)
+        assert zk.write_lock(path).current is None

@@ -29,24 +29,15 @@ Call = typing.Callable[[], object]
 BAD_PATHS = {
     "": "is empty: a path begins with /",
     "bad/relative": "is relative: a path begins with /",
-    "/bad//double": "contains //: leave one out",
-    "/bad/": "ends with /: leave that out",
-    "/bad\x7fdelete": "ZooKeeper forbids",
     "/bad\0nul": "ZooKeeper forbids",
-    "/bad\nline": "ZooKeeper forbids",
-    "/bad\ue000private": "ZooKeeper forbids",
     "/bad\uffffnone": "ZooKeeper forbids",
     # ZooKeeper forbids the halves of a surrogate pair, and so all characters beyond the first plane.
     "/bad\U0001f512lock": "ZooKeeper forbids",
-    "/bad/../up": "no relative paths",
-    "/bad/.": "no relative paths",
-    "/bad" + "x" * 2045: "longer than 2048 bytes: shorten it",
     "/bad" + "ä" * 1023: "longer than 2048 bytes: shorten it",
 }
 BAD_LOCK_PATHS = {
     **BAD_PATHS,
     "/": "is the root: name a node below it",
-    "/zookeeper": "belongs to ZooKeeper itself",
     "/zookeeper/config": "belongs to ZooKeeper itself",
 }
 # Values that are not text, for paths and names.
@@ -92,10 +83,7 @@ def test_a_bad_path_is_refused_before_anything_is_sent(far: Far, ground: Ground)
         zk.mutex("relative")
 
 
-@pytest.mark.parametrize(
-    "hosts",
-    ["", ",", "zk1:0", "zk1:x", "zk1:70000", "zk1:-1", ":2181", "zk 1:2181", "[::1", "zk1,,zk2", "zk\0:2181", "http://zk1", "::1"],
-)
+@pytest.mark.parametrize("hosts", ["", "zk1:70000", "zk\0:2181"])
 def test_hosts_that_are_none_are_named(hosts: str) -> None:
     said = raises(zklock.InvalidInput, lambda: zklock.Client(hosts)).says("write host:port,host:port")
     # The message quotes the argument, with invisible characters made visible.
@@ -106,12 +94,9 @@ def test_hosts_that_are_none_are_named(hosts: str) -> None:
     ("write", "shown"),
     [
         (lambda host, port: [f"{host}:{port}"], "{host}:{port}"),
-        (lambda host, port: (f"{host}:{port}", f"{host}:{port}"), "{host}:{port},{host}:{port}"),
         (lambda host, port: [(host, int(port)), f"{host}:{port}"], "{host}:{port},{host}:{port}"),
         (lambda host, port: iter([f"{host}:{port},{host}:{port}", (host, int(port))]), ",".join(["{host}:{port}"] * 3)),
-        (lambda host, port: {(host, int(port))}, "{host}:{port}"),
         (lambda host, port: [f"{host}:{port}", "/"], "{host}:{port}/"),
-        (lambda host, port: [f"{host}:1", f"{host}:{port}/"], "{host}:1,{host}:{port}/"),
     ],
 )
 def test_hosts_may_be_listed(hosts: str, path: str, write: typing.Callable[[str, str], typing.Any], shown: str) -> None:
@@ -130,11 +115,6 @@ def test_a_client_without_hosts_uses_those_of_the_environment(hosts: str, monkey
     raises(zklock.InvalidInput, zklock.Client).says("ZKLOCK_HOSTS")
     monkeypatch.delenv("ZKLOCK_HOSTS")
     raises(zklock.InvalidInput, zklock.Client).says("ZKLOCK_HOSTS")
-
-
-def test_an_address_with_colons_is_told_from_its_port() -> None:
-    for address in ("::1", "[::1]"):
-        assert '"[::1]:2181,[::1]:2182"' in repr(zklock.Client([(address, 2181), "[::1]:2182"]))
 
 
 def test_lists_of_hosts_that_are_none_are_named() -> None:
@@ -170,18 +150,11 @@ def test_bad_options_are_named_one_by_one(hosts: str) -> None:
         is_no_text(lambda: make(text))
         for name in ("chroot", "identity"):
             is_no_text(lambda: untyped(hosts, **{name: text}))
-    raises(zklock.InvalidInput, lambda: make("zk1:2181/a//b")).says("chroot", "contains //")
     for path, says in BAD_PATHS.items():
         raises(zklock.InvalidInput, lambda: make(hosts, chroot=path)).says("chroot", says)
-    for identity, says in (("x" * 1025, "1025 bytes"), ("ä" * 513, "1026 bytes")):
-        raises(zklock.InvalidInput, lambda: make(hosts, identity=identity)).says(says, "at most 1024")
-    for seconds in (0, 0.0, 0.099):
-        raises(zklock.InvalidInput, lambda: make(hosts, session_timeout=seconds)).says("choose 100 ms to 24 days")
     raises(zklock.InvalidInput, lambda: make(hosts, session_timeout=10_000)).says("in seconds", "session_timeout=10 for")
     for seconds in (1000.0, 2147484, 1e300, math.inf):
         raises(zklock.InvalidInput, lambda: make(hosts, session_timeout=seconds)).says("session_timeout", "in seconds")
-    url = "zookeeper://zk1:2181,zk2:2181/apps"
-    raises(zklock.InvalidInput, lambda: make(url)).says("leave out zookeeper://", "gives \"zk1:2181,zk2:2181/apps\"")
     for wrong in (None, *NO_NUMBERS):
         for name in ("session_timeout", "connect_timeout", "try_timeout", "loss_timeout"):
             if wrong is None and name == "loss_timeout":
@@ -213,20 +186,6 @@ def test_a_timeout_that_is_negative_is_named_with_what_is_allowed(zk: zklock.Cli
     for name in ("connect_timeout", "session_timeout", "try_timeout", "loss_timeout"):
         # The message must not recommend None, which would be refused as well.
         assert "None" not in is_negative(lambda: client("zk1", **{name: seconds}), seconds)
-
-
-def test_no_blocking_is_not_taken_for_blocking(zk: zklock.Client, other: zklock.Client, path: str) -> None:
-    """In ``threading`` ``None`` is an error before Python 3.12, and false since then, but never true."""
-    acquire: typing.Any = other.mutex(path).acquire
-    assert outcome(acquire, None, 1).raised in (TypeError, ValueError)
-    with zk.mutex(path):
-        attempt = Attempt(lambda: acquire(None))
-        # A call that waited would wait for the end of this block.
-        assert attempt.wait(SOON / 2)
-    try:
-        assert attempt.result() is False
-    except TypeError:
-        pass
 
 
 def test_a_timeout_in_the_place_of_blocking_is_refused(zk: zklock.Client, path: str) -> None:
@@ -317,3 +276,22 @@ def test_a_kind_takes_the_options_of_its_signature_and_names_the_nearest_to_anot
         is_type_error(lambda: kind(*given, cancels=False), 'no option "cancels"; did you mean cancel')
         is_type_error(lambda: kind(*given, cancel="no"), "argument 'cancel': ")
     is_type_error(lambda: zk.semaphore(path, 1, linger=5), 'no option "linger"; there are permits, limit_at, timeout, ')  # type: ignore[call-arg]
+
+
+def test_an_address_with_colons_is_told_from_its_port() -> None:
+    for address in ("::1", "[::1]"):
+        assert '"[::1]:2181,[::1]:2182"' in repr(zklock.Client([(address, 2181), "[::1]:2182"]))
+
+
+def test_no_blocking_is_not_taken_for_blocking(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    """In ``threading`` ``None`` is an error before Python 3.12, and false since then, but never true."""
+    acquire: typing.Any = other.mutex(path).acquire
+    assert outcome(acquire, None, 1).raised in (TypeError, ValueError)
+    with zk.mutex(path):
+        attempt = Attempt(lambda: acquire(None))
+        # A call that waited would wait for the end of this block.
+        assert attempt.wait(SOON / 2)
+    try:
+        assert attempt.result() is False
+    except TypeError:
+        pass

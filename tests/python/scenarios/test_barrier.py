@@ -6,7 +6,7 @@ import functools
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Face, Far, eventually, expire, in_time, raises, settled, times_out
+from scenes import SOON, Attempt, Face, Far, eventually, expire, raises, settled, times_out
 
 import zklock
 
@@ -26,7 +26,7 @@ def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Cl
     # The barrier does not exist yet.
     assert face(barrier.wait) is True and face(its.is_set) is False and face(barrier.remove) is False
     assert face(barrier.set) is True and face(its.set) is False and face(its.is_set) is True
-    assert in_time(lambda: face(its.wait, timeout=0.1), 0.1) is False
+    assert face(its.wait, timeout=0.1) is False
     assert face(its.wait, timeout=0) is False
     waiting = [Attempt(lambda: face(its.wait)), Attempt(lambda: face(barrier.wait, timeout=SOON))]
     assert not waiting[0].wait(0.2) and not waiting[1].is_over()
@@ -36,7 +36,7 @@ def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Cl
 
 def test_who_is_alone_is_late_and_leaves_nothing(zk: zklock.Client, ground: Ground, at: str, face: Face) -> None:
     meeting = face.of(zk).double_barrier(at, 2, timeout=0.1)
-    in_time(lambda: times_out(lambda: face(meeting.enter)), 0.1).says(at)
+    times_out(lambda: face(meeting.enter)).says(at)
     for call in (lambda: face(face.enter(meeting)), lambda: face(meeting.enter, timeout=0)):
         # The member counts until its node is gone.
         settled(zk)

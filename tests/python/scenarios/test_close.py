@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 
 import pytest
 from conftest import SESSION
@@ -17,37 +16,28 @@ SAYS = "the client is closed: make a new one"
 def test_a_close_frees_what_is_held_and_ends_what_waits(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    zks, busy, own = face.of(zk), f"{path}/busy", f"{path}/own"
-    hers = other.mutex(busy).hold(timeout=SOON)
-    hold = face(zks.mutex(own).hold, timeout=SOON)
-    assert face(zks.mutex(f"{path}/kept").acquire, timeout=SOON)
+    zks, busy = face.of(zk), other.mutex(f"{path}-busy").hold(timeout=SOON)
+    hold, kept = face(zks.mutex(path).hold, timeout=SOON), zks.mutex(f"{path}-kept")
+    assert face(kept.acquire, timeout=SOON)
     loss = Attempt(lambda: hold.lost.wait())
-    queued = [Attempt(lambda: face(zks.mutex(busy).acquire)), Attempt(lambda: face(zks.mutex(busy).hold, timeout=6 * SOON))]
-    ground.expect_children(busy, 2)
-    assert not any(attempt.is_over() for attempt in (*queued, loss))
-
+    queued = [Attempt(lambda: face(zks.mutex(busy.path).acquire)), Attempt(lambda: face(zks.mutex(busy.path).hold))]
+    ground.expect_children(busy.path, 2)
     face(zks.close)
-    assert ground.children(own) == [] and ground.children(f"{path}/kept") == []
-    assert len(ground.children(busy)) == 1
+    assert ground.children(path) == [] and ground.children(kept.path) == [] and len(ground.children(busy.path)) == 1
     for attempt in queued:
         error = attempt.error()
         assert type(error) is zklock.Closed and SAYS in str(error)
-    assert loss.result() is True
-    assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
-    assert hold.lost.reason is zklock.LossReason.CLIENT_CLOSED
-    assert not zks.mutex(f"{path}/kept").locked()
+    assert loss.result() is True and hold.lost.reason is zklock.LossReason.CLIENT_CLOSED
+    assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0 and not kept.locked()
     for call in (hold.confirm, hold.guarded().commit):
         raises(zklock.LockLost, lambda: face(call))
-    raises(zklock.LockLost, lambda: face(hold.release)).says("closed")
-    raises(zklock.LockLost, lambda: face(zks.mutex(f"{path}/kept").release)).says("closed")
-    raises(zklock.NotHeld, lambda: face(zks.mutex(f"{path}/kept").release))
+    for release in (hold.release, kept.release):
+        raises(zklock.LockLost, lambda: face(release)).says("closed")
+        raises(zklock.NotHeld, lambda: face(release))
     stats = zk.stats()
     assert (stats.sessions, stats.grants, stats.losses, stats.owed) == (1, 2, 2, 0)
     # The other client is not affected.
-    hers.release()
-    for name in ("busy", "own", "kept"):
-        ground.expect_children(f"{path}/{name}", 0)
-    ground(f"delete-tree {path}")
+    busy.release()
 
 
 def test_a_closed_client_says_so_and_does_nothing(far: Far, ground: Ground, path: str, face: Face) -> None:
@@ -99,20 +89,3 @@ def test_the_end_of_a_block_of_a_client_closes_it(hosts: str, ground: Ground, pa
             raise failure
     assert caught.value is failure and failure.__context__ is None
     raises(zklock.Closed, zk.connect)
-
-
-def test_a_callback_may_close_the_client(zk: zklock.Client, ground: Ground, path: str) -> None:
-    hold, kept = zk.mutex(path).hold(timeout=SOON), zk.mutex(f"{path}/kept")
-    assert kept.acquire(timeout=SOON)
-    is_closed = threading.Event()
-
-    def close(reason: zklock.LossReason) -> None:
-        zk.close()
-        is_closed.set()
-
-    hold.on_lost(close)
-    ground(f"delete {hold.node}")
-    assert is_closed.wait(SOON)
-    raises(zklock.LockLost, hold.release)
-    assert not kept.locked() and ground.children(f"{path}/kept") == []
-    ground(f"delete-tree {path}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import threading
 import typing
 
 from conftest import SESSION
@@ -73,34 +72,3 @@ def test_a_callback_that_raises_is_reported_and_called_again_and_harms_no_other(
     zk.close()
     assert listener.next() is CLOSED
     eventually(lambda: [(report.exc_value, report.object) for report in unraisable] == [(failure, fail)] * 4)
-
-
-def test_callbacks_are_called_one_after_the_other_and_may_wait(zk: zklock.Client, path: str) -> None:
-    order: list[str] = []
-    begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
-
-    def first(state: ConnectionState) -> None:
-        if state is CLOSED:
-            return
-        begun.set()
-        assert go_on.wait(SOON)
-        # Calls that wait are allowed.
-        with zk.mutex(path, timeout=SOON):
-            order.append("first")
-
-    def second(state: ConnectionState) -> None:
-        order.append("second")
-        over.set()
-
-    zk.on_connection(first)
-    zk.on_connection(second)
-    assert begun.wait(SOON)
-    # A hold's callbacks do not wait for those of the client.
-    told = threading.Event()
-    hold = zk.mutex(f"{path}-other").hold(timeout=SOON)
-    hold.on_lost(lambda reason: told.set())
-    assert len(zk.mutex(f"{path}-other").break_lock()) == 1
-    assert told.wait(SOON) and order == []
-    go_on.set()
-    assert over.wait(SOON) and order == ["first", "second"]
-    raises(zklock.LockLost, hold.release)

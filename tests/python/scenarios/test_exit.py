@@ -96,21 +96,6 @@ async def test_a_loss_is_raised_at_the_end_of_a_block(
         assert caught.value.reason is zklock.LossReason.NODE_DELETED
 
 
-async def test_each_block_that_has_lost_its_hold_adds_a_note(
-    zk: zklock.Client, ground: Ground, path: str, face: Face
-) -> None:
-    raised = Failure()
-    # Otherwise the outer loss would end the wait for the release of the second one.
-    locks = [face.of(zk).mutex(f"{path}-{number}", cancel=False) for number in range(3)]
-    with pytest.raises(Failure):
-        async with face.block(locks[0]) as outer, face.block(locks[1]), face.block(locks[2]) as inner:
-            lose(ground, outer)
-            lose(ground, inner)
-            raise raised
-    assert [locks[0].path in note for note in notes(raised)] == [False, True]
-    assert [locks[2].path in note for note in notes(raised)] == [True, False]
-
-
 def test_an_exception_that_takes_no_note_is_raised_all_the_same(
     zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
@@ -136,37 +121,17 @@ def test_an_exception_that_takes_no_note_is_raised_all_the_same(
     assert notes(caught.value) == []
 
 
-async def test_every_block_of_a_lost_reentrant_lock_raises(
-    zk: zklock.Client, ground: Ground, path: str, face: Face
-) -> None:
-    lock = face.of(zk).mutex(path, reentrant=True)
-    with pytest.raises(zklock.LockLost) as outermost:
-        async with face.block(lock) as outer:
-            with pytest.raises(zklock.LockLost):
-                async with face.block(lock):
-                    lose(ground, outer)
-    assert outermost.value.reason is zklock.LossReason.NODE_DELETED
-    assert lock.current is None and not lock.locked()
-
-
 async def test_a_hold_that_is_released_in_its_block_is_not_released_again(
     zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
-    lock = face.of(zk).mutex(path, timeout=SOON)
     async for manager in blocks(face, zk, path):
         async with face.block(manager) as hold:
             await face.make(hold.release)
-            assert ground.children(path) == []
-    async with face.block(lock) as hold:
-        # Released by another, which is allowed.
-        await face.elsewhere(hold.release)
-    async with face.block(lock) as hold:
-        await face.make(hold.release)
-        # The lock is free, even for another block, which the end of this one does not affect.
-        following = await face.make(lock.hold, timeout=SOON)
-    assert following.state is zklock.HoldState.HELD
-    await face.make(following.release)
-    async with face.block(lock) as hold:
+            # The lock is free, even for another block, which the end of this one does not affect.
+            following = await face.make(face.of(zk).mutex(path).hold, timeout=SOON)
+        assert following.state is zklock.HoldState.HELD
+        await face.make(following.release)
+    async with face.block(face.of(zk).mutex(path)) as hold:
         # The release has told of the loss.
         lose(ground, hold)
         await face.fails(zklock.LockLost, hold.release)
@@ -196,18 +161,6 @@ async def test_a_lock_that_is_released_in_its_block_has_no_end_to_release(
     assert not lock.locked() and ground.children(path) == []
 
 
-def test_a_block_ends_its_own_hold_and_tells_of_its_loss(zk: zklock.Client, ground: Ground, path: str) -> None:
-    """A hold that was acquired in the block after the loss stays acquired."""
-    lock = zk.mutex(path)
-    with pytest.raises(zklock.LockLost):
-        with lock as hold:
-            lose(ground, hold)
-            eventually(lambda: lock.acquire(timeout=SOON))
-    assert lock.locked()
-    lock.release()
-    assert ground.children(path) == []
-
-
 async def test_a_release_that_is_not_confirmed_in_time_is_no_error_but_logged(
     connect_far: ConnectFar, ground: Ground, path: str, face: Face, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -220,19 +173,3 @@ async def test_a_release_that_is_not_confirmed_in_time_is_no_error_but_logged(
     proxy("thaw")
     eventually(lambda: zk.stats().owed == 0)
     ground.expect_children(path, 0)
-
-
-def test_a_block_that_was_not_entered_has_no_end(
-    zk: zklock.Client, other: zklock.Client, path: str, face: Face
-) -> None:
-    lock = face.of(zk).mutex(path, timeout=0.05)
-
-    async def main() -> None:
-        with pytest.raises(zklock.Timeout):
-            async with face.block(lock):
-                raise AssertionError("entered")
-        (await face.fails(zklock.NotHeld, face.exit(lock), None, None, None)).says(path)
-
-    with other.mutex(path) as hold:
-        face.run(main())
-        assert hold.state is zklock.HoldState.HELD

@@ -8,7 +8,7 @@ import typing
 import pytest
 from ground import Ground
 from scenarios.test_bad_input import BAD_PATHS
-from scenes import SOON, Face, Far, Stat, eventually, hook, in_asyncio, lose, raises
+from scenes import SOON, Face, Far, Stat, eventually, hook, lose, raises
 
 import zklock
 
@@ -51,22 +51,17 @@ def test_a_guarded_write_is_done_while_the_lock_is_held(
     assert data(ground, state) == ""
 
 
-def test_writes_that_are_not_committed_are_not_done(zk: zklock.Client, ground: Ground, path: str, state: str) -> None:
-    with zk.mutex(path) as hold:
-        guarded = hold.guarded()
-        assert guarded.create(state) is guarded and guarded.delete(state) is guarded
-        assert guarded.create(state, b"x").set_data(state, b"y", 0) is guarded
-        assert "4 writes" in repr(guarded) and path in repr(guarded)
-        assert ground(f"exists {state}") == "false"
-        # Writes are executed in their order, and each may rely on those before it.
-        guarded.commit()
-        assert data(ground, state) == "y"
-    there = in_asyncio(zk.aio.mutex(path).hold)
+def test_writes_that_are_not_committed_are_not_done(
+    zk: zklock.Client, ground: Ground, path: str, state: str, face: Face
+) -> None:
+    hold = face(face.of(zk).mutex(path).hold, timeout=SOON)
     with pytest.warns(RuntimeWarning, match="never committed"):
-        there.guarded().delete(state)
+        guarded = hold.guarded()
+        assert guarded.create(state) is guarded
+        del guarded
         gc.collect()
-    in_asyncio(there.release)
-    assert data(ground, state) == "y"
+    face(hold.release)
+    assert ground(f"exists {state}") == "false"
 
 
 def test_a_conflict_says_which_write_and_nothing_is_written(

@@ -81,10 +81,6 @@ def test_a_client_has_one_guardian_and_a_closed_one_none(hosts: str, face: Face)
     raises(zklock.Closed, lambda: face(face.of(zk).guard))
 
 
-def test_servers_that_cannot_be_reached_are_told() -> None:
-    raises(zklock.Unreachable, zklock.Client("127.0.0.1:1", connect_timeout=0.3).guard)
-
-
 def test_the_command_of_the_package_is_found_without_the_path_and_ends_with_its_client(
     hosts: str, monkeypatch: pytest.MonkeyPatch, face: Face
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import typing
 
 import pytest
@@ -71,16 +70,3 @@ async def test_one_that_is_reentrant_is_had_again_by_its_owner_alone(
         assert outer.token == inner.token
         await face.fails(zklock.NotOwner, face.elsewhere, lock.release)
     assert not lock.locked()
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_connects_its_client_and_is_free_when_that_is_closed(
-    other: zklock.Client, hosts: str, path: str, face: Face, kind: str
-) -> None:
-    client = zklock.Client(hosts, session_timeout=4)
-    with contextlib.closing(client):
-        assert face(KINDS[kind][0](face.of(client), path).acquire, timeout=SOON) is True
-        assert client.session_id is not None
-    # Long before the session could time out.
-    with KINDS["write" if kind == "read" else kind][0](other, path, timeout=2):
-        pass

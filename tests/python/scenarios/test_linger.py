@@ -13,50 +13,23 @@ from scenes import SOON, Attempt, Face, in_asyncio, raises
 import zklock
 
 
-def test_a_lock_that_lingers_is_taken_again(zk: zklock.Client, ground: Ground, path: str) -> None:
-    lock = zk.mutex(path, linger=SOON)
-    with lock as first:
-        pass
+@pytest.mark.parametrize("kind", ["mutex", "read_lock", "write_lock"])
+def test_a_lock_that_lingers_is_taken_again(zk: zklock.Client, ground: Ground, path: str, face: Face, kind: str) -> None:
+    lock = getattr(face.of(zk), kind)(path, linger=SOON)
+    first = face(lock.hold)
+    face(first.release)
     assert first.state is zklock.HoldState.RELEASED and first.valid_for() == 0 and not lock.locked()
-    for _ in range(100):
-        with lock as hold:
-            assert hold.token == first.token and hold.state is zklock.HoldState.HELD
-    assert lock.acquire(blocking=False)
-    lock.release()
     # Another object for the same lock is not another contender, nor is the other face.
-    with zk.mutex(path, linger=SOON).hold(timeout=0) as hold:
+    there = getattr(zk if face.is_async else zk.aio, kind)(path, linger=SOON)
+    for side, again in ((face, lock), (Face(not face.is_async), there), (face, getattr(face.of(zk), kind)(path, linger=SOON))):
+        hold = side(again.hold, timeout=0)
         assert hold.token == first.token
-    there = in_asyncio(lock.aio.hold)
-    assert there.token == first.token
-    in_asyncio(there.release)
-    assert in_asyncio(lock.aio.acquire, blocking=False)
-    in_asyncio(lock.aio.release)
+        side(hold.release)
+        assert side(again.acquire, blocking=False)
+        side(again.release)
     assert len(ground.children(path)) == 1
-    for side in (zk.read_lock, zk.write_lock):
-        holds = [side(f"{path}-sides", linger=SOON).hold(timeout=SOON)]
-        holds[0].release()
-        holds.append(side(f"{path}-sides", linger=SOON).hold(timeout=SOON))
-        holds[1].release()
-        assert holds[0].token == holds[1].token
     zk.close()
     ground.expect_children(path, 0)
-
-
-@pytest.mark.parametrize("handoffs", [0, 1])
-def test_as_many_turns_within_the_client_are_without_a_request(
-    zk: zklock.Client, other: zklock.Client, path: str, face: Face, handoffs: int
-) -> None:
-    lock = face.of(zk).mutex(path, max_local_handoffs=handoffs)
-    first = face(lock.hold, timeout=SOON)
-    mine = Attempt(lambda: face(lock.hold, timeout=SOON))
-    assert first.wanted.wait(SOON)
-    face(first.release)
-    second = mine.result()
-    assert (second.token == first.token) is (handoffs == 1)
-    theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
-    assert second.wanted.wait(SOON)
-    face(second.release)
-    theirs.result().release()
 
 
 @pytest.mark.parametrize("linger", [None, SOON])
@@ -121,3 +94,20 @@ def test_times_and_turns_that_make_no_sense_are_refused(zk: zklock.Client, path:
         for option in ({"linger": 1}, {"max_local_handoffs": 1}):
             with pytest.raises(TypeError):
                 other(path, *more, **option)
+
+
+@pytest.mark.parametrize("handoffs", [0, 1])
+def test_as_many_turns_within_the_client_are_without_a_request(
+    zk: zklock.Client, other: zklock.Client, path: str, face: Face, handoffs: int
+) -> None:
+    lock = face.of(zk).mutex(path, max_local_handoffs=handoffs)
+    first = face(lock.hold, timeout=SOON)
+    mine = Attempt(lambda: face(lock.hold, timeout=SOON))
+    assert first.wanted.wait(SOON)
+    face(first.release)
+    second = mine.result()
+    assert (second.token == first.token) is (handoffs == 1)
+    theirs = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
+    assert second.wanted.wait(SOON)
+    face(second.release)
+    theirs.result().release()

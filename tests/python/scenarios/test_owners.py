@@ -102,25 +102,3 @@ async def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
     await face.elsewhere(face.of(zk).mutex(path).release)
     assert not lock.locked()
     await face.fails(zklock.NotHeld, lock.release)
-
-
-async def test_the_current_hold_is_that_of_its_owner(zk: zklock.Client, path: str, face: Face) -> None:
-    lock = face.of(zk).mutex(path, reentrant=True)
-
-    async def current() -> object:
-        return lock.current
-
-    def look() -> object:
-        return current() if face.is_async else lock.current
-
-    assert lock.current is None and not lock.locked()
-    async with face.block(lock) as hold:
-        assert lock.current is not None and lock.current.token == hold.token
-        # Another sees that the lock is held, but has no hold itself.
-        assert await face.elsewhere(look) is None and await face.elsewhere(lambda: lock.locked()) is True
-        value = await face.make(lock.hold)
-        await face.make(hold.release)
-        # A hold that is kept as a value belongs to whoever has it.
-        assert lock.current is None and lock.locked()
-        await face.make(value.release)
-    assert lock.current is None and not lock.locked()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ground import Ground
-from scenes import SOON, Face, elsewhere, raises
+from scenes import SOON, Face, raises
 
 import zklock
 
@@ -13,23 +13,6 @@ import zklock
 def at(path: str) -> str:
     """The path of a semaphore, whose nodes `locks` and `leases` stay for a while."""
     return f"{path}-permits"
-
-
-def test_a_permit_belongs_to_nobody(zk: zklock.Client, ground: Ground, at: str) -> None:
-    lock = zk.semaphore(at, 2)
-    elsewhere(lock.acquire)
-    lock.release()
-    ground.expect_free(at)
-    # A thread releases its own permit first.
-    elsewhere(lock.acquire)
-    lock.acquire()
-    assert lock.current is not None
-    own = lock.current.node
-    lock.release()
-    assert ground(f"exists {own}") == "false"
-    assert lock.current is None and lock.locked()
-    lock.release()
-    ground.expect_free(at)
 
 
 def test_several_permits_at_once(zk: zklock.Client, other: zklock.Client, ground: Ground, at: str, face: Face) -> None:

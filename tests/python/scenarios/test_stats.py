@@ -49,24 +49,6 @@ def test_prometheus_can_read_it(zk: zklock.Client, ground: Ground, path: str) ->
             assert bounds[bound] == count
 
 
-def test_a_client_that_has_not_connected_has_counted_nothing(hosts: str) -> None:
-    client = zklock.Client(hosts)
-    assert set(samples(client.prometheus()).values()) == {0.0}
-    numbers: typing.Iterable[int] = client.stats().acquires.values()
-    assert not any(numbers)
-
-
-def test_a_named_lock_has_figures_of_its_own(zk: zklock.Client, path: str) -> None:
-    assert zk.stats().locks == {}
-    with zk.mutex(path, metrics_name="report"):
-        report = zk.stats().locks["report"]
-        assert (report.held, report.waiting) == (1, 0) and report.oldest_hold is not None
-    report = zk.stats().locks["report"]
-    assert report.oldest_hold is None and report.acquires["granted"] == report.hold_time.counted == 1
-    assert set(report.losses_by) == set(zk.stats().losses_by)
-    assert 'zklock_lock_acquires_total{lock="report",outcome="granted"} 1' in zk.prometheus().splitlines()
-
-
 def test_every_kind_takes_a_name(zk: zklock.Client, path: str) -> None:
     one, two = zk.mutex(path + "-1"), zk.mutex(path + "-2")
     locks = {
