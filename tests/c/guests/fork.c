@@ -8,10 +8,13 @@
 
 #include "calls.h"
 
+#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define FORKS 60
+
+extern char **environ;
 
 /* Whether a call uses none of the parent's objects, or only plain values. */
 static int is_for_children(const call *made) {
@@ -233,6 +236,27 @@ static void *connects(void *given) {
     (void)given;
     while (goes_on()) zklock_client_free(new_client());
     return NULL;
+}
+
+TEST(other_programs_may_be_started) {
+    char *const words[] = {"true", NULL};
+    handles on = all_handles(servers(), fresh_path());
+    for (int round = 0; round < 20; round++) {
+        pid_t child;
+        CHECK(system("exit 7") == EXITED(7));
+        CHECK(!posix_spawnp(&child, "true", NULL, NULL, words, environ));
+        CHECK(reaped(child, ENDS_MS) == 0);
+        child = vfork();
+        CHECK(child >= 0);
+        if (!child) {
+            execlp("true", "true", (char *)NULL);
+            _exit(1);
+        }
+        CHECK(reaped(child, ENDS_MS) == 0);
+        becomes_valid(on.hold);
+        OK(zklock_hold_confirm(on.hold, NULL));
+    }
+    end_handles(&on);
 }
 
 TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
