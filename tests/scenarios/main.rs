@@ -7,9 +7,8 @@ mod support;
 
 /// Promise 1: holds that exclude each other are never good at the same time.
 mod exclusive {
+    mod kinds;
     mod mutex;
-    mod rwlock;
-    mod semaphore;
 }
 
 /// Promise 2: tokens of one path grow with every grant, and a write guarded by a lost hold is refused.
@@ -32,6 +31,7 @@ mod fair {
 mod bounded {
     mod barrier;
     mod holder_named;
+    mod kinds;
     mod mutex;
     mod rwlock;
     mod semaphore;
@@ -39,19 +39,17 @@ mod bounded {
 
 /// Promise 5: an attempt that came to nothing, and a release whose reply was lost, leave no node.
 mod nothing_left_behind {
-    mod all;
     mod barrier;
     mod exits;
+    mod kinds;
     mod mutex;
-    mod rwlock;
-    mod semaphore;
-    mod single_node;
 }
 
 /// Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause.
 mod told {
     mod all;
     mod crowd;
+    mod kinds;
     mod many;
     mod mutex;
     mod rwlock;
@@ -61,9 +59,8 @@ mod told {
 
 /// Promise 7: a grant is delivered only with a live lease, checked at the moment of delivery.
 mod no_false_grant {
+    mod kinds;
     mod mutex;
-    mod rwlock;
-    mod semaphore;
 }
 
 // Promises of every kind of lock.
@@ -168,20 +165,17 @@ mod semaphore {
 /// Nodes that stay for the next holder in their process, and holders that learn that others wait.
 mod kept {
     mod deleted;
-    mod faults;
     mod linger;
     mod wanted;
 }
 
 /// Sets of locks.
 mod all {
-    mod contest;
     mod together;
 }
 
 /// Any one of several locks.
 mod any {
-    mod faults;
     mod first;
     mod owners;
 }
@@ -193,7 +187,6 @@ mod job;
 
 mod barrier {
     mod crash;
-    mod crowd;
     mod double;
     mod single;
 }

@@ -1,11 +1,9 @@
 //! The single-node lock: one plain node, which exists or not, and a companion whose name is unique to its holder.
 
-use crate::support::contest::Contest;
 use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::register::clients;
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger, shared};
-use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock::{ErrorKind, LossReason};
 
@@ -39,22 +37,6 @@ async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
     assert!(again.token() > hold.token());
     soon(again.release()).await.unwrap();
     assert_eq!(operator.children(path), [""; 0]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn faults_let_nobody_in_beside_the_holder() {
-    let contest = Contest {
-        path: "/single-node/faults",
-        places: &[""],
-        limit: 1,
-        clients: 6,
-        contenders: 6,
-        lock: |client, path, _| (client.single_node(path).unwrap(), 1),
-        lasts: Duration::from_millis(2),
-        meet: 1,
-    };
-    let (register, _) = contest.under_faults(Duration::from_secs(3)).await;
-    register.assert_growing();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,8 @@
 //! Any one of several locks: the first to be granted is held, and the other queues are left.
 
 use crate::support::queue::{acquire, granted, held};
-use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
-use ground::{Action, Gate, Kind, Side, Trigger, until};
+use crate::support::{SOON, client, operator, options, proxied_client, says, settled, soon};
+use ground::{Action, Direction, Gate, Kind, Proxy, Side, Trigger, shared, until};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};
 
@@ -177,4 +177,19 @@ async fn kinds_may_be_mixed() {
     assert_eq!(hold.nodes().count(), 2);
     are(root, &["mutex", "table", "x", "y", "election", "permits/locks"], &[1, 1, 1, 1, 1, 0]);
     soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_is_not_taken_for_locks_that_others_hold() {
+    let proxy = Proxy::before(shared().server(0));
+    // So long that the client still trusts its connection when the time is over.
+    let options = options(&proxy.connect_string()).session_timeout(Duration::from_secs(8));
+    let options = options.try_timeout(Duration::from_millis(200));
+    let client = Client::connect(options).await.unwrap();
+    let choice = client.any(&mutexes(&client, "/any/outage", &["a", "b"])).unwrap();
+    proxy.freeze(Direction::Both);
+    let error = soon(choice.acquire_timeout(Duration::from_millis(300))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    proxy.thaw();
+    soon(soon(choice.acquire()).await.unwrap().release()).await.unwrap();
 }

@@ -1,8 +1,7 @@
 //! The double barrier: its members begin together and end together.
 
 use crate::support::members::{barrier, enters, is_empty, is_open, leaves, there, within};
-use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
-use ground::{Action, Gate, Kind, Trigger};
+use crate::support::{client, operator, says, settled, soon};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock::further::Member;
@@ -108,29 +107,6 @@ async fn a_barrier_whose_ready_cannot_be_deleted_opens_again_all_the_same() {
         there(&operator, path, 0);
     }
     assert!(is_open(&operator, path), "somebody's child is below it");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_joins_while_the_last_one_leaves_is_within_for_those_who_come_later() {
-    let ((one, proxy), other, path) = (proxied_client().await, client().await, "/double/joins");
-    let operator = operator();
-    let a = enters(&one, path, 2);
-    drop(soon(enters(&other, path, 2)).await.unwrap().unwrap());
-    there(&operator, path, 1);
-    let gate = Gate::new();
-    let closes = Trigger::request(Kind::Multi).path(path).then(Action::Pause(gate.clone()));
-    let closes = proxy.on(closes);
-    let left = leaves(entered(a).await);
-    assert!(closes.wait(SOON), "it does not delete `ready`");
-    let b = entered(enters(&other, path, 2)).await;
-    gate.open();
-    soon(left).await.unwrap().unwrap();
-    assert!(is_open(&operator, path));
-    let c = entered(enters(&one, path, 2)).await;
-    let left = leaves(c);
-    soon(b.leave()).await.unwrap();
-    soon(left).await.unwrap().unwrap();
-    is_empty(&operator, path);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

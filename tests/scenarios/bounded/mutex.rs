@@ -1,7 +1,6 @@
 //! Promise 4: an acquire with a deadline returns by then, whatever the network does, and says what the trouble is.
 
-use crate::support::deadline::{A_WHILE, DIRECTIONS, frozen_in_the_queue};
-use crate::support::kinds::MUTEX;
+use crate::support::deadline::{A_WHILE, DIRECTIONS};
 use crate::support::{
     GRACE, SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, says,
     settled, soon,
@@ -116,11 +115,6 @@ async fn a_frozen_network_delays_nobody_whichever_way() {
         works(&client, &lock).await;
         operator().wait_for_children(&path, 0, SOON);
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it() {
-    frozen_in_the_queue(&MUTEX).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,21 +1,10 @@
 //! Promise 4: an acquire of permits with a deadline returns by then, whatever the network does.
 
-use crate::support::deadline::{frozen_from_the_start, frozen_in_the_queue, times_out};
-use crate::support::kinds::PERMITS;
+use crate::support::deadline::times_out;
 use crate::support::permits::{has, semaphore};
 use crate::support::{operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger};
 use zklock::LockSpec;
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_network_delays_nobody_who_wants_permits() {
-    frozen_from_the_start(&PERMITS).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn permits_that_do_not_come_delay_nobody_when_the_network_freezes_under_the_wait() {
-    frozen_in_the_queue(&PERMITS).await;
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_that_freezes_at_a_later_step_delays_nobody() {

@@ -1,6 +1,5 @@
 //! Promise 1: two holds of one mutex never both have `valid_for() > 0`.
 
-use crate::support::contest::Contest;
 use crate::support::queue::acquire;
 use crate::support::register::{Register, assert_growing, clients};
 use crate::support::{SOON, client, operator, options, soon};
@@ -10,23 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use zklock::{Client, LossReason};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_that_end_and_connections_that_break_let_nobody_in_beside_the_holder() {
-    let contest = Contest {
-        path: "/exclusive/faults",
-        places: &[""],
-        limit: 1,
-        clients: 8,
-        contenders: 16,
-        lock: |client, path, _| (client.mutex(path).unwrap(), 1),
-        lasts: Duration::from_millis(2),
-        meet: 1,
-    };
-    let (register, expired) = contest.under_faults(Duration::from_secs(5)).await;
-    assert!(expired > 3, "{expired} sessions ended");
-    register.assert_growing();
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_and_comes_back_lets_nobody_in_beside_the_holder() {

@@ -1,9 +1,6 @@
 //! Promise 7: a grant is delivered only with a live lease, checked at the moment of delivery.
 
-use crate::support::delivery::{
-    BEYOND_A_LEASE, is_live, is_told_too_late, queues_again, slept_through, slept_through_a_try,
-    slept_through_the_end_of_a_try,
-};
+use crate::support::delivery::{BEYOND_A_LEASE, is_live, queues_again};
 use crate::support::kinds::MUTEX;
 use crate::support::loss::Blow;
 use crate::support::queue::acquire;
@@ -48,24 +45,4 @@ async fn a_waiter_whose_node_was_deleted_long_ago_gets_no_hold_without_a_node() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_whose_session_expires_queues_again_in_the_next() {
     queues_again(&MUTEX, Blow::Expiry).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_whose_session_expires_with_the_lock_free_meanwhile_gets_no_dead_hold() {
-    is_told_too_late(&MUTEX).await;
-}
-
-#[tokio::test]
-async fn a_grant_that_the_process_slept_through_is_not_delivered() {
-    slept_through(&MUTEX).await;
-}
-
-#[tokio::test]
-async fn a_grant_to_a_try_that_the_process_slept_through_is_not_delivered() {
-    slept_through_a_try(&MUTEX).await;
-}
-
-#[tokio::test]
-async fn a_try_that_slept_through_its_time_is_given_nothing() {
-    slept_through_the_end_of_a_try(&MUTEX).await;
 }

@@ -1,8 +1,7 @@
 //! Promise 5: an attempt that comes to nothing, and a client that ends, leave no node.
 
-use crate::support::kinds::MUTEX;
 use crate::support::queue::acquire;
-use crate::support::sweep::{dropped_at_any_moment, given_up, not_heard_of};
+use crate::support::sweep::dropped_at_any_moment;
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::{Action, Direction, Gate, Kind, Trigger, shared, until};
 use std::time::{Duration, Instant};
@@ -13,12 +12,6 @@ const NONE: [&str; 0] = [];
 /// A hold of another client.
 async fn held_by_another(path: &str) -> Hold {
     soon(client().await.mutex(path).unwrap().acquire()).await.unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_that_gives_up_leaves_no_node_and_one_that_is_not_heard_of_has_one() {
-    given_up(&MUTEX).await;
-    not_heard_of(&MUTEX).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

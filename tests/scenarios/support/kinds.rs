@@ -6,6 +6,20 @@ use ground::wire::Admin;
 use ground::{Kind, Trigger};
 use zklock::{Client, Lock};
 
+/// A test of each of these promises for each of these kinds.
+macro_rules! of_each {
+    ($(#[$runtime:meta] $promise:ident: $body:ident($($kind:ident),+);)+) => {
+        $(mod $promise {
+            $(#[$runtime]
+            #[expect(non_snake_case, reason = "each is called as its kind")]
+            async fn $kind() {
+                super::$body(&super::$kind).await;
+            })+
+        })+
+    };
+}
+pub(crate) use of_each;
+
 /// A kind of lock, or one side of it.
 pub(crate) struct LockKind {
     pub(crate) name: &'static str,

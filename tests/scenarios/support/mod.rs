@@ -1,7 +1,6 @@
 //! Helpers for most scenarios.
 
 pub(crate) mod child;
-pub(crate) mod contest;
 pub(crate) mod deadline;
 pub(crate) mod delivery;
 pub(crate) mod embedded;

@@ -88,11 +88,6 @@ pub(crate) async fn told(hold: &Hold, client: &Client, since: Instant, noise: &N
 /// How long to wait to see that nothing happens: several heartbeats.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(1000);
 
-/// How long to run something that has no end of its own.
-pub(crate) fn run_time(normal: Duration) -> Duration {
-    if std::env::var_os("ZKLOCK_LONG").is_some() { Duration::from_secs(60) } else { normal }
-}
-
 /// A mutex that its owner may take again.
 pub(crate) fn reentrant(client: &Client, path: &str) -> Lock {
     client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap()

@@ -189,11 +189,6 @@ impl Faults {
     }
 }
 
-/// How many sessions have ended under these clients.
-pub(crate) fn expired(clients: &[Client]) -> u64 {
-    clients.iter().map(|client| client.stats().sessions - 1).sum()
-}
-
 fn strike(proxies: &[Proxy], ended: &AtomicBool) {
     let mut silent: VecDeque<(Instant, usize)> = VecDeque::new();
     for number in 0_usize.. {

@@ -1,28 +1,12 @@
 //! Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause.
 
-use crate::support::kinds::MUTEX;
-use crate::support::loss::{Blow, just_after_a_heartbeat, told_of};
+use crate::support::loss::just_after_a_heartbeat;
 use crate::support::timing::{Noise, Observer};
 use crate::support::{HEARTBEAT, SESSION, SOON, operator, options, proxied_client, settled, soon};
 use ground::{Direction, Proxy, not_later, or_once_more, shared, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock::{Client, ErrorKind, Hold, HoldState, LossReason};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
-    told_of(&MUTEX, Blow::Expiry).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted() {
-    told_of(&MUTEX, Blow::NodeDeleted).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_is_told_within_a_heartbeat_that_everything_was_deleted() {
-    told_of(&MUTEX, Blow::ParentDeleted).await;
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_closed_client_tells_its_holders_and_a_release_is_no_loss() {

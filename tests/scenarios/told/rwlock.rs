@@ -1,32 +1,8 @@
 //! Promise 6: a holder of either side learns of its loss within one heartbeat, and no other hold is lost.
 
-use crate::support::kinds::{READER, WRITER};
-use crate::support::loss::{Blow, loss_timeout, told_of};
-use crate::support::queue::reentrant_write;
 use crate::support::{SOON, client, confirmed, operator, soon};
 use ground::until;
 use zklock::{HoldState, LossReason};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_is_told_within_a_heartbeat_whatever_the_cause() {
-    for blow in Blow::ALL {
-        told_of(&READER, blow).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_is_told_within_a_heartbeat_whatever_the_cause() {
-    for blow in Blow::ALL {
-        told_of(&WRITER, blow).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_within_its_writer_is_told_within_a_heartbeat_whatever_the_cause() {
-    for blow in Blow::ALL {
-        loss_timeout(&READER, Some(reentrant_write), blow).await;
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_readers_together_only_the_one_whose_node_was_deleted_is_told() {

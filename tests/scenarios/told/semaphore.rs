@@ -1,7 +1,6 @@
 //! Promise 6: a holder that loses one of its permits learns of it within one heartbeat, and keeps none of the others.
 
-use crate::support::kinds::PERMITS;
-use crate::support::loss::{Blow, just_after_a_heartbeat, told_of};
+use crate::support::loss::just_after_a_heartbeat;
 use crate::support::permits::{Waiter, has, semaphore};
 use crate::support::timing::{Noise, Observer};
 use crate::support::{HEARTBEAT, SOON, operator, proxied_client, settled, soon};
@@ -39,9 +38,4 @@ async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_ot
         drop((next, other));
         has(&operator, &path, 0, 0);
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
-    told_of(&PERMITS, Blow::Expiry).await;
 }
