@@ -1,8 +1,8 @@
 //! The names of the nodes in each naming scheme.
 
 use crate::support::queue::held;
-use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put};
-use crate::support::{client, operator, proxied_client, soon};
+use crate::support::strangers::{SPOKEN, in_naming};
+use crate::support::{operator, proxied_client, soon};
 use ground::{Kind, Side};
 use zklock::further::{Naming, Role};
 
@@ -58,28 +58,4 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
         assert!(is_named(name, ("_c_", 36, after)), "{name}");
         soon(hold.release()).await.unwrap();
     }
-}
-
-/// Includes nodes as other libraries name them.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn contenders_of_all_namings_are_recognised_and_other_children_are_not() {
-    let (path, client, operator) = ("/namings/recognised", client().await, operator());
-    for other in ["settings", "lock", "0000000001", "_c_-lock-0000000001", "x-0000000001"] {
-        operator.create_all(&format!("{path}/{other}"), "");
-    }
-    let lock = client.mutex(path).unwrap();
-    assert_eq!(soon(lock.contenders()).await.unwrap(), []);
-    let made: Vec<_> = FOREIGN.iter().map(|(prefix, ..)| put(&operator, path, prefix)).collect();
-    let found = soon(lock.contenders()).await.unwrap();
-    let nodes: Vec<_> = found.iter().map(|contender| contender.node.clone()).collect();
-    assert_eq!(nodes, made, "in the order of their numbers");
-    for (contender, (prefix, naming, role)) in found.iter().zip(FOREIGN) {
-        assert_eq!((&contender.naming, contender.role), (&naming, role), "{prefix}");
-        assert_eq!(contender.identity, "stranger");
-        assert_eq!(contender.session, operator.session());
-    }
-    assert!(found[0].holds && found[1..].iter().all(|contender| !contender.holds));
-    made.iter().for_each(|node| operator.delete(node));
-    // Children that are not contenders are in nobody's way.
-    soon(held(&lock).await.release()).await.unwrap();
 }

@@ -93,20 +93,6 @@ fn ignoring(client: &Client, path: &str, naming: Naming, role: Role) -> Lock {
     client.lock(&spec.unwrap().naming(naming).foreign(Foreign::IgnoreUnknown)).unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_set_refuses_a_stranger_in_any_of_its_queues() {
-    let (client, operator) = (client().await, operator());
-    let set =
-        client.all(&["a", "b"].map(|name| client.mutex(&format!("/strangers/set/{name}")).unwrap())).unwrap();
-    let stranger = put(&operator, "/strangers/set/b", FOREIGN[4].0);
-    let error = soon(set.acquire()).await.unwrap_err();
-    says(&error, ErrorKind::ForeignContender, &[stranger.rsplit_once('/').unwrap().1]);
-    settled(&client).await;
-    assert!(nodes(&operator, "/strangers/set/a").is_empty());
-    operator.delete(&stranger);
-    soon(held(&set).await.release()).await.unwrap();
-}
-
 /// A contender of kazoo's `Lock`, and a holder of its `Semaphore`, which has no number.
 const KAZOO: [(&str, Mode); 2] = [
     ("0123456789abcdef0123456789abcdef__lock__", Mode::EphemeralSequential),

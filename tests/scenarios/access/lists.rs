@@ -1,56 +1,15 @@
 //! The access lists of created nodes, and locks that work with them.
 
+use crate::support::kinds::{ELECTION, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
 use crate::support::members::enters;
 use crate::support::queue::{acquire, granted, held, reentrant_write};
 use crate::support::users::{ANN, BOB, Operator, User, world};
-use crate::support::{operator, says, settled, soon};
+use crate::support::{SOON, operator, says, settled, soon};
+use ground::{Proxy, shared};
+use tokio::task::block_in_place;
 use zklock::further::Access;
-use zklock::{Client, ErrorKind, Lock, LockSpec};
+use zklock::{Client, ErrorKind};
 use zookeeper_client::{Acl, AuthId, Permission};
-
-pub(super) type Make = fn(&Client, &str) -> Lock;
-
-/// Each kind, a lock that excludes it, and the directories of its nodes below the path: the queue, and a semaphore's permits.
-pub(super) const KINDS: [(&str, Make, Make, &[&str]); 7] = [
-    ("mutex", mutex, mutex, &[""]),
-    (
-        "read",
-        |client, path| client.read_lock(path).unwrap(),
-        |client, path| client.write_lock(path).unwrap(),
-        &[""],
-    ),
-    (
-        "write",
-        |client, path| client.write_lock(path).unwrap(),
-        |client, path| client.read_lock(path).unwrap(),
-        &[""],
-    ),
-    ("election", election, election, &[""]),
-    ("semaphore", semaphore, semaphore, &["/locks", "/leases"]),
-    ("all", set, set, &["/one", "/two"]),
-    ("single-node", exclusive, exclusive, &[""]),
-];
-
-pub(super) fn mutex(client: &Client, path: &str) -> Lock {
-    client.mutex(path).unwrap()
-}
-
-pub(super) fn election(client: &Client, path: &str) -> Lock {
-    client.election(path).unwrap()
-}
-
-pub(super) fn semaphore(client: &Client, path: &str) -> Lock {
-    let spec = LockSpec::semaphore(path, 1).unwrap().limit_at(&format!("{path}/limit"));
-    client.lock(&spec).unwrap()
-}
-
-pub(super) fn set(client: &Client, path: &str) -> Lock {
-    client.all(&["one", "two"].map(|name| mutex(client, &format!("{path}/{name}")))).unwrap()
-}
-
-fn exclusive(client: &Client, path: &str) -> Lock {
-    client.single_node(&format!("{path}/lock")).unwrap()
-}
 
 /// The access list that Ann's nodes must have.
 fn wanted(access: &Access) -> Vec<Acl> {
@@ -96,32 +55,33 @@ pub(super) async fn have_list(operator: &Operator, paths: &[String], access: &Ac
 }
 
 async fn waits_and_holds(access: &Access, other: User) {
-    let (one, two) = (ANN.client(access.clone()).await, other.client(access.clone()).await);
-    let operator = ANN.operator().await;
+    let proxy = Proxy::before(shared().server(0));
+    let one = Client::connect(ANN.options(&proxy.connect_string(), access.clone())).await.unwrap();
+    let (two, operator) = (other.client(access.clone()).await, ANN.operator().await);
     let root = match access {
         Access::List(_) => "/access-list".to_owned(),
         access => format!("/access-{access}"),
     };
-    for (kind, lock, rival, places) in KINDS {
-        let path = format!("{root}/{kind}");
-        let (lock, rival) = (lock(&one, &path), rival(&two, &path));
-        if kind == "semaphore" {
-            soon(one.set_limit(&format!("{path}/limit"), 1)).await.unwrap();
-            have_list(&operator, &[format!("{path}/limit")], access).await;
+    let limit = format!("{root}/limit");
+    soon(one.set_limit(&limit, 1)).await.unwrap();
+    have_list(&operator, &[limit], access).await;
+    for kind in [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, SINGLE_NODE] {
+        let path = format!("{root}/{}", kind.name);
+        let (lock, hold) = ((kind.lock)(&one, &path), held(&(kind.rival)(&two, &path)).await);
+        assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{}", kind.name);
+        settled(&one).await;
+        let waits = proxy.on((kind.waits)(&path));
+        let waiting = acquire(&lock);
+        assert!(block_in_place(|| waits.wait(SOON)), "{} does not wait", kind.name);
+        let mut nodes = vec![root.clone(), path.clone()];
+        for place in kind.places {
+            let directory = format!("{path}{place}");
+            nodes.extend(operator.children(&directory).await);
+            nodes.push(directory);
         }
-        let hold = held(&rival).await;
-        let mut nodes = operator.children(&format!("{path}{}", places.last().unwrap())).await;
-        nodes.extend(places.iter().map(|place| format!("{path}{place}")));
-        nodes.extend([hold.node().to_owned(), path.clone(), root.clone()]);
         have_list(&operator, &nodes, access).await;
-        assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{kind}");
-        let waits = acquire(&lock);
-        if kind != "single-node" {
-            let ahead = usize::from(kind != "semaphore");
-            operator.wait_for_children(&format!("{path}{}", places[0]), ahead + 1).await;
-        }
         soon(hold.release()).await.unwrap();
-        soon(granted(waits).await.release()).await.unwrap();
+        soon(granted(waiting).await.release()).await.unwrap();
         settled(&one).await;
     }
 }
@@ -215,7 +175,7 @@ async fn guarded_writes_barriers_and_members_have_the_list_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_users_of_a_client_are_its_creators() {
-    let options = ANN.options(&ground::shared().connect_string(), Access::CreatorAll);
+    let options = ANN.options(&shared().connect_string(), Access::CreatorAll);
     let both = Client::connect(options.credentials(BOB.credentials())).await.unwrap();
     let hold = held(&both.mutex("/access-both").unwrap()).await;
     let list = ANN.operator().await.acl("/access-both").await;

@@ -1,15 +1,15 @@
 //! The least rights: the table of the guide says which rights on which node each operation needs. Each right is taken away
 //! by itself.
 
-use super::lists::{election, mutex, semaphore, set};
+use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
 use crate::support::members::{barrier, enters};
 use crate::support::queue::{acquire, held};
 use crate::support::users::{ANN, BOB, Operator};
 use crate::support::{settled, soon};
-use ground::{Kind, Message, Proxy, Side, shared};
+use ground::{Proxy, shared};
 use std::time::Duration;
 use zklock::further::Access;
-use zklock::{Client, Error, ErrorKind, Hold, Lock, LossReason};
+use zklock::{Client, Error, ErrorKind, Hold, Lock, LockSpec, LossReason};
 use zookeeper_client::Permission;
 
 const RIGHTS: [(char, &str, Permission); 5] = [
@@ -48,7 +48,7 @@ fn nodes(what: &str) -> &'static [&'static str] {
     match what {
         "a semaphore" => &["", "/locks", "/leases"],
         "a semaphore with `limit_at`" | "to write a limit" => &["", "/locks", "/leases", "/limit"],
-        "a set of locks" => &["", "/one", "/two"],
+        "a set of locks" => &["", "/a", "/b"],
         "to remove or to wait for a barrier" | "a guarded `set_data`, `delete` or `read`" => &["", "/there"],
         _ => &[""],
     }
@@ -61,43 +61,29 @@ fn place(row: &Row) -> &'static str {
         "`locks` below its node" => "/locks",
         "`leases` below its node" => "/leases",
         "the node of the limit" => "/limit",
-        "the node of each" => "/one",
+        "the node of each" => "/a",
         "the node itself" => "/there",
         other => panic!("{other}: no such node"),
     }
 }
 
-/// The sign that a lock has begun to wait.
-enum Waits<'a> {
-    /// This node has this number of children.
-    Queued(String, usize),
-    /// A watch has been left on this node.
-    Watching(&'a Proxy, String),
-}
-
-impl Waits<'_> {
-    async fn are_there(&self, seer: &Operator) -> bool {
-        match self {
-            Self::Queued(queue, count) => seer.children(queue).await.len() >= *count,
-            Self::Watching(proxy, path) => {
-                let is_reply =
-                    |message: &Message| message.kind == Kind::GetChildren && message.side == Side::Reply;
-                proxy.messages().iter().any(|message| is_reply(message) && message.path == *path)
-            }
-        }
-    }
-}
-
-/// A lock waits for another, is held, and is released.
-async fn takes_its_turn(seer: &Operator, rival: Lock, lock: Lock, until: Waits<'_>) -> Result<(), Error> {
-    let first = held(&rival).await;
-    let waits = acquire(&lock);
+/// Bob's lock waits for one of Ann's, is held, and is released.
+async fn takes_its_turn(
+    kind: LockKind,
+    (ann, bob): (&Client, &Client),
+    proxy: &Proxy,
+    path: &str,
+) -> Result<(), Error> {
+    let first = held(&(kind.rival)(ann, path)).await;
+    let has_begun = proxy.on((kind.waits)(path));
+    let waits = acquire(&(kind.lock)(bob, path));
     soon(async {
-        while !waits.is_finished() && !until.are_there(seer).await {
+        while !waits.is_finished() && !has_begun.fired() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     })
     .await;
+    has_begun.cancel();
     soon(first.release()).await.unwrap();
     soon(soon(waits).await.unwrap()?.release()).await
 }
@@ -124,46 +110,28 @@ async fn guarded(
     result
 }
 
+fn mutex(client: &Client, path: &str) -> Lock {
+    client.mutex(path).unwrap()
+}
+
+fn limited(client: &Client, path: &str) -> Lock {
+    let spec = LockSpec::semaphore(path, 1).unwrap().limit_at(&format!("{path}/limit"));
+    client.lock(&spec).unwrap()
+}
+
 /// Performs an operation as Bob, whose requests go through the proxy.
-async fn act(
-    what: &str,
-    (seer, proxy): (&Operator, &Proxy),
-    ann: &Client,
-    bob: &Client,
-    path: &str,
-) -> Result<(), Error> {
-    let queue = Waits::Queued(path.to_owned(), 2);
-    let in_turn = |make: fn(&Client, &str) -> Lock, rival: fn(&Client, &str) -> Lock, queue| {
-        takes_its_turn(seer, rival(ann, path), make(bob, path), queue)
-    };
+async fn act(what: &str, proxy: &Proxy, ann: &Client, bob: &Client, path: &str) -> Result<(), Error> {
+    let in_turn = |kind| takes_its_turn(kind, (ann, bob), proxy, path);
     let there = format!("{path}/there");
     match what {
-        "a mutex" => in_turn(mutex, mutex, queue).await,
-        "the read side" => {
-            in_turn(|it, path| it.read_lock(path).unwrap(), |it, path| it.write_lock(path).unwrap(), queue)
-                .await
-        }
-        "the write side" => {
-            in_turn(|it, path| it.write_lock(path).unwrap(), |it, path| it.read_lock(path).unwrap(), queue)
-                .await
-        }
-        "an election" => in_turn(election, election, queue).await,
-        "a single-node lock" => {
-            let exclusive = |it: &Client, path: &str| it.single_node(path).unwrap();
-            in_turn(exclusive, exclusive, Waits::Watching(proxy, path.to_owned())).await
-        }
-        "a semaphore" => {
-            in_turn(
-                |it, path| it.semaphore(path, 1).unwrap(),
-                |it, path| it.semaphore(path, 1).unwrap(),
-                Waits::Queued(format!("{path}/locks"), 1),
-            )
-            .await
-        }
-        "a semaphore with `limit_at`" => {
-            in_turn(semaphore, semaphore, Waits::Queued(format!("{path}/locks"), 1)).await
-        }
-        "a set of locks" => in_turn(set, set, Waits::Queued(format!("{path}/one"), 2)).await,
+        "a mutex" => in_turn(MUTEX).await,
+        "the read side" => in_turn(READER).await,
+        "the write side" => in_turn(WRITER).await,
+        "an election" => in_turn(ELECTION).await,
+        "a single-node lock" => in_turn(SINGLE_NODE).await,
+        "a semaphore" => in_turn(PERMIT).await,
+        "a semaphore with `limit_at`" => in_turn(LockKind { lock: limited, ..PERMIT }).await,
+        "a set of locks" => in_turn(SET).await,
         "to write a limit" => soon(bob.set_limit(&format!("{path}/limit"), 3)).await,
         "to set a barrier" => soon(bob.barrier(&format!("{path}/new")).unwrap().set()).await.map(drop),
         "to remove or to wait for a barrier" => {
@@ -225,7 +193,7 @@ async fn act(
 
 /// Waits until no contender is left below these nodes.
 async fn is_clean(seer: &Operator, path: &str, nodes: &[&str]) {
-    let stays = ["locks", "leases", "limit", "one", "two", "there", "new", "ready"];
+    let stays = ["locks", "leases", "limit", "a", "b", "there", "new", "ready"];
     for node in nodes {
         soon(async {
             let directory = format!("{path}{node}");
@@ -259,10 +227,9 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
                 seer.create(&node, &[ANN.may_all(), BOB.may(rights)]).await;
             }
             if nodes(&row.what).contains(&"/limit") {
-                soon(ann.set_limit(&format!("{path}/limit"), 1)).await.unwrap();
+                soon(ann.set_limit(&format!("{path}/limit"), 3)).await.unwrap();
             }
-            proxy.record();
-            let done = act(&row.what, (&seer, &proxy), &ann, &bob, &path).await;
+            let done = act(&row.what, &proxy, &ann, &bob, &path).await;
             let is_fine = match &done {
                 Ok(()) => !row.rights.contains(letter),
                 Err(error) => {

@@ -1,6 +1,6 @@
 //! Logging in by SASL: each mistake, on either side, is reported at once, by one error that says what to do.
 
-use crate::support::queue::{acquire, granted, held};
+use crate::support::queue::held;
 use crate::support::texts::{are_documented, line};
 use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
 use crate::support::{options, says, soon};
@@ -53,27 +53,6 @@ async fn fails(client: &Client, part: &str) -> Error {
         }
     })
     .await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_logged_in_is_the_creator() {
-    let hosts = &closed().connect_string();
-    let (one, two) = (
-        Client::connect(as_user(hosts, ANN.sasl())).await,
-        Client::connect(as_user(hosts, ANN.sasl())).await,
-    );
-    let (one, two) = (one.unwrap(), two.unwrap());
-    let hold = held(&one.mutex("/sasl-creator").unwrap()).await;
-    let waits = acquire(&two.mutex("/sasl-creator").unwrap());
-    let operator = ANN.operator_by_sasl(hosts).await;
-    operator.wait_for_children("/sasl-creator", 2).await;
-    assert_eq!(operator.acl("/sasl-creator").await, [ANN.may_all_by_sasl()]);
-    assert_eq!(operator.acl(hold.node()).await, [ANN.may_all_by_sasl()]);
-    let bob = Client::connect(as_user(hosts, BOB.sasl())).await.unwrap();
-    let error = soon(bob.mutex("/sasl-creator").unwrap().try_acquire()).await.unwrap_err();
-    says(&error, ErrorKind::Refused, &["lacks the right CREATE in the access list of /sasl-creator"]);
-    soon(hold.release()).await.unwrap();
-    soon(granted(waits).await.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

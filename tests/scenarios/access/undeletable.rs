@@ -1,6 +1,6 @@
 //! Nodes that their creator may not delete: they go with the session, and every effect of that is reported.
 
-use super::lists::KINDS;
+use crate::support::kinds::{ELECTION, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
 use crate::support::members::{enters, leaves};
 use crate::support::queue::{acquire, granted, held};
 use crate::support::timing::Noise;
@@ -27,40 +27,34 @@ fn lacks(node: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_of_any_kind_is_told_when_the_node_is_gone_and_so_are_other_holds() {
-    let (ann, bob, operator) =
-        (ANN.client(Access::Open).await, BOB.client(Access::Open).await, ANN.operator().await);
+    let (bob, operator) = (BOB.client(Access::Open).await, ANN.operator().await);
+    let proxy = Proxy::before(shared().server(0));
+    let ann = Client::connect(ANN.options(&proxy.connect_string(), Access::Open)).await.unwrap();
     no_deletions(&operator, &["/undeletable"]).await;
-    for (kind, lock, rival, places) in KINDS {
-        let path = format!("/undeletable/{kind}");
+    for kind in [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, SINGLE_NODE] {
+        let path = format!("/undeletable/{}", kind.name);
         no_deletions(&operator, &[&path]).await;
-        for place in places.iter().filter(|place| !place.is_empty()) {
+        for place in kind.places.iter().filter(|place| !place.is_empty()) {
             // Only the nodes that stand for a hold must be undeletable, so Bob may leave the queue.
             match *place {
                 "/locks" => operator.create(&format!("{path}{place}"), &[ANN.may_all(), BOB.may_all()]).await,
                 place => no_deletions(&operator, &[&format!("{path}{place}")]).await,
             }
         }
-        if kind == "single-node" {
-            no_deletions(&operator, &[&format!("{path}/lock")]).await;
-        }
-        if kind == "semaphore" {
-            soon(ann.set_limit(&format!("{path}/limit"), 1)).await.unwrap();
-        }
         let open = bob.mutex("/undeletable-other").unwrap();
-        let (other, hold) = (held(&open).await, held(&lock(&bob, &path)).await);
-        let (node, above) = (hold.node().to_owned(), format!("{path}{}", places.last().unwrap()));
-        let waits = acquire(&rival(&ann, &path));
-        if kind != "single-node" {
-            operator.wait_for_children(&above, 2).await;
-        }
+        let (other, hold) = (held(&open).await, held(&(kind.lock)(&bob, &path)).await);
+        let node = hold.node().to_owned();
+        let queued = proxy.on((kind.waits)(&path));
+        let waits = acquire(&(kind.rival)(&ann, &path));
+        assert!(block_in_place(|| queued.wait(SOON)), "{path}: it does not wait");
         let error = soon(hold.release()).await.unwrap_err();
         let above = node.rsplit_once('/').unwrap().0;
         says(&error, ErrorKind::Refused, &[&node, &lacks(above), "the lock is free"]);
-        assert_eq!(hold.state(), HoldState::Released, "{kind}");
-        if kind != "single-node" {
-            assert!(!operator.children(above).await.contains(&node), "{kind}: it is gone by now");
+        assert_eq!(hold.state(), HoldState::Released, "{path}");
+        if kind.name != SINGLE_NODE.name {
+            assert!(!operator.children(above).await.contains(&node), "{path}: it is gone by now");
         }
-        assert_eq!(other.state(), HoldState::Lost(LossReason::SessionClosed), "{kind}: told by now");
+        assert_eq!(other.state(), HoldState::Lost(LossReason::SessionClosed), "{path}: told by now");
         says(
             &soon(other.release()).await.unwrap_err(),
             ErrorKind::Lost(LossReason::SessionClosed),

@@ -116,21 +116,3 @@ async fn three_hundred_locks_are_one_set() {
     println!("again in {:?}", start.elapsed());
     soon(hold.release()).await.unwrap();
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sets_that_share_readers_and_permits_are_held_together() {
-    let root = "/all/shared";
-    let set = |client: &Client| {
-        let locks =
-            [client.read_lock(&format!("{root}/read")), client.semaphore(&format!("{root}/semaphore"), 2)];
-        client.all(&locks.map(Result::unwrap)).unwrap()
-    };
-    let clients = [client().await, client().await, client().await];
-    let first = held(&set(&clients[0])).await;
-    let second = held(&set(&clients[1])).await;
-    assert_eq!([first.state(), second.state()], [HoldState::Held; 2]);
-    // There is no third permit.
-    assert!(soon(set(&clients[2]).try_acquire()).await.unwrap().is_none());
-    soon(first.release()).await.unwrap();
-    soon(second.release()).await.unwrap();
-}

@@ -222,21 +222,6 @@ async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_timeout_of_a_millisecond_is_kept() {
-    let path = "/bounded-millisecond";
-    let (client, other) = (client().await, client().await);
-    let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
-    let lock = other.mutex(path).unwrap();
-    for _ in 0..20 {
-        times_out(&lock, Duration::from_millis(1)).await;
-    }
-    times_out(&lock, Duration::from_nanos(1)).await;
-    operator().wait_for_children(path, 1, SOON);
-    soon(hold.release()).await.unwrap();
-    works(&other, &lock).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_timeout_beyond_the_end_of_time_waits_for_ever() {
     let path = "/bounded-huge";
     let holder = client().await;

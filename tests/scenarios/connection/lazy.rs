@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use zklock::further::{ConnectionState, Interrupt, Owner, Wait};
-use zklock::{Client, ErrorKind, LockSpec, LossReason};
+use zklock::{Client, ErrorKind, LossReason};
 
 fn lazy(hosts: &str, patience: Duration) -> Client {
     Client::lazy(options(hosts).connect_timeout(patience))
@@ -223,26 +223,6 @@ fn a_call_connects_though_its_client_is_dropped() {
     let call = lock.acquire_as(Owner::once(), SOON).detach(ring).unwrap();
     drop(lock);
     result(&call, &ready).unwrap().release().wait().unwrap();
-}
-
-#[test]
-fn calls_of_a_hold_go_on_by_themselves() {
-    let client = lazy(&shared().connect_string(), SOON);
-    let path = "/lazy/calls";
-    let lock = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
-    let (owner, stranger) = (Owner::unique(), Owner::unique());
-    let hold = done(lock.acquire_as(owner, SOON)).unwrap();
-    assert!(lock.acquire_as(stranger, Wait::Once).at_once().is_none());
-    let inner = lock.acquire_as(owner, Wait::Once).at_once().unwrap().unwrap();
-    assert_eq!(inner.token(), hold.token());
-
-    assert_eq!(done(hold.release_as(stranger)).unwrap_err().kind(), ErrorKind::NotOwner);
-    assert!(inner.release_as(owner).at_once().unwrap().is_ok(), "the outer hold goes on");
-    let (ring, lost) = bell();
-    let loss = hold.lost().detach(ring).unwrap();
-    done(hold.release_as(owner)).unwrap();
-    assert_eq!(result(&loss, &lost).unwrap(), None);
-    assert!(operator().children(path).is_empty());
 }
 
 #[test]

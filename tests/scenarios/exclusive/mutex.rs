@@ -1,14 +1,12 @@
 //! Promise 1: two holds of one mutex never both have `valid_for() > 0`.
 
-use crate::support::queue::acquire;
 use crate::support::register::{Register, assert_growing, clients};
-use crate::support::{SOON, client, operator, options, soon};
-use ground::{Direction, Ensemble, Proxy, shared, until};
+use crate::support::{SOON, soon};
+use ground::{Ensemble, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock::{Client, LossReason};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_and_comes_back_lets_nobody_in_beside_the_holder() {
@@ -35,31 +33,5 @@ async fn a_server_that_dies_and_comes_back_lets_nobody_in_beside_the_holder() {
     assert!(until(SOON * 2, || register.count() > before + 40), "nobody gets the lock any more");
     ended.store(true, Ordering::Relaxed);
     soon(contenders.join_all()).await;
-    assert_growing(&register.tokens());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_that_is_cut_off_stops_before_the_next_begins() {
-    let proxy = Proxy::before(shared().server(0));
-    let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1));
-    let cut_off = Client::connect(short).await.unwrap();
-    let register = Register::of(1);
-    let first = Arc::new(cut_off.mutex("/exclusive/cut-off").unwrap().acquire().await.unwrap());
-    assert!(register.enter(&first, 1));
-    proxy.freeze(Direction::Both);
-
-    let next = client().await;
-    let second = Arc::new(soon(next.mutex("/exclusive/cut-off").unwrap().acquire()).await.unwrap());
-    assert!(register.enter(&second, 1));
-    let told = soon(first.lost()).await;
-    assert_eq!(told, Ok(Some(LossReason::LeaseLapsed)));
-    proxy.thaw();
-    // When it is back in touch, it opens the next session and queues. Its old hold stays lost.
-    let third = acquire(&cut_off.mutex("/exclusive/cut-off").unwrap());
-    operator().wait_for_children("/exclusive/cut-off", 2, SOON);
-    register.leave();
-    second.release().await.unwrap();
-    let third = Arc::new(soon(third).await.unwrap().unwrap());
-    assert!(register.enter(&third, 1));
     assert_growing(&register.tokens());
 }

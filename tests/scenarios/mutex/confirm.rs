@@ -122,16 +122,3 @@ async fn a_guarded_write_that_comes_after_the_release_is_told_of_that() {
     assert!(operator().stat("/confirm/overtaken-state").is_none());
     let _ = soon(release).await.unwrap();
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_races_with_the_end_of_the_client_is_done_or_told_of_the_loss() {
-    for round in 0..ROUNDS / 10 {
-        let client = client().await;
-        let hold = acquire(&client.mutex("/confirm/close").unwrap()).await;
-        let told = asks(&hold);
-        in_the_middle(round);
-        client.close().await.unwrap();
-        let error = soon(told).await.unwrap();
-        assert!(matches!(error.kind(), ErrorKind::Lost(_)), "round {round}: {error}");
-    }
-}

@@ -1,11 +1,9 @@
 //! Reads of a hold, which are the basis for decisions after an uncertain write (see `fenced`).
 
-use crate::support::strangers::restricted;
 use crate::support::{SOON, client_of, expire_session, operator, proxied_client, says, soon};
-use ground::{Direction, Ensemble, shared};
+use ground::{Direction, Ensemble};
 use std::time::Duration;
 use zklock::{ErrorKind, LossReason};
-use zookeeper_client::Permission;
 
 fn of(node: Option<zklock::further::NodeData>) -> Option<(Vec<u8>, i32)> {
     node.map(|node| (node.data, node.version))
@@ -37,17 +35,6 @@ async fn a_hold_reads_nodes_as_long_as_its_client_is_open() {
     proxy.thaw();
     client.close().await.unwrap();
     assert_eq!(soon(hold.read(state)).await.unwrap_err().kind(), ErrorKind::Closed);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_read_that_an_access_list_forbids_is_refused() {
-    let client = client_of(&shared().connect_string()).await;
-    let hold = soon(client.mutex("/read/refused").unwrap().acquire()).await.unwrap();
-    let state = "/read/refused-state";
-    restricted(state, Permission::WRITE).await;
-    says(&soon(hold.read(state)).await.unwrap_err(), ErrorKind::Refused, &[state]);
-    assert!(!hold.valid_for().is_zero(), "the hold is none the worse");
-    hold.release().await.unwrap();
 }
 
 /// A server that lags would answer from its old state.

@@ -33,24 +33,6 @@ async fn an_acquire_of_a_free_lock_dropped_at_any_moment_leaves_no_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_owed_is_counted_until_it_is_paid() {
-    let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/left-owed");
-    let hold = held_by_another(path).await;
-    let call = acquire(&client.mutex(path).unwrap());
-    admin.wait_for_children(path, 2, SOON);
-    assert_eq!(client.stats().owed, 0, "the caller is still there");
-    proxy.freeze(Direction::Both);
-    call.abort();
-    assert!(until(SOON, || client.stats().owed == 1));
-    assert_eq!(admin.children(path).len(), 2);
-    assert_eq!(client.stats().owed, 1);
-    proxy.thaw();
-    settled(&client).await;
-    assert_eq!(admin.children(path).len(), 1, "paid means gone");
-    soon(hold.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_owed_is_counted_from_the_moment_that_the_caller_has_its_answer() {
     let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/left-owed-at-once");
     let hold = held_by_another(path).await;
@@ -170,18 +152,4 @@ async fn what_was_asked_for_in_vain_while_disconnected_is_never_sent() {
     let sent: Vec<_> =
         proxy.take_record().into_iter().filter(|message| message.path.contains(path)).collect();
     assert!(sent.is_empty(), "nobody wants it any more: {sent:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_that_happens_while_the_waiter_is_away_is_seen_when_it_is_back() {
-    let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/left-away");
-    let hold = held_by_another(path).await;
-    let call = acquire(&client.mutex(path).unwrap());
-    admin.wait_for_children(path, 2, SOON);
-    proxy.refuse(true);
-    proxy.reset();
-    soon(hold.release()).await.unwrap();
-    proxy.refuse(false);
-    soon(soon(call).await.unwrap().unwrap().release()).await.unwrap();
-    assert_eq!(admin.children(path), NONE);
 }

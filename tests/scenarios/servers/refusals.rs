@@ -4,8 +4,8 @@
 use super::{old_client, old_operator, old_proxied};
 use crate::support::queue::{acquire, reentrant_write};
 use crate::support::{SOON, says, soon};
-use ground::{Kind, Proxy, Side};
-use zklock::{Client, Error, ErrorKind, LockSpec};
+use ground::{Kind, Side};
+use zklock::{Error, ErrorKind, LockSpec};
 
 /// The error names what was asked for, the version, and what to do.
 #[track_caller]
@@ -13,70 +13,26 @@ pub(super) fn is_refused(error: &Error, what: &str, instead: &str) {
     says(error, ErrorKind::Refused, &[what, "needs ZooKeeper 3.5 or later", "of version 3.4", instead]);
 }
 
-/// Asserts that nothing of the call was sent, and that the client still has its session and connection.
-async fn goes_on(client: &Client, proxy: &Proxy, accepted: u64) {
-    let sent = |message: &ground::Message| message.side == Side::Request;
-    for message in proxy.messages().iter().filter(|message| sent(message)) {
-        assert!(!message.operations.contains(&Kind::Create), "{message:?}");
-        assert!(message.kind != Kind::Multi || !message.operations.is_empty(), "{message:?}");
-    }
-    soon(client.mutex("/old/goes-on").unwrap().acquire()).await.unwrap().release().await.unwrap();
-    assert_eq!((client.stats().sessions, proxy.accepted()), (1, accepted));
-}
-
+/// Some are refused within a hold, which goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_set_of_locks_is_refused() {
+async fn what_creates_nodes_in_a_transaction_is_refused_before_anything_is_sent() {
     let (client, proxy, accepted) = old_proxied().await;
     let locks = ["/old/set/a", "/old/set/b"].map(|path| client.mutex(path).unwrap());
     let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
     is_refused(&error, "a set of locks", "one by one");
-    goes_on(&client, &proxy, accepted).await;
-}
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn several_permits_are_refused_though_all_are_taken() {
-    let ((client, proxy, accepted), path) = (old_proxied().await, "/old/permits");
-    let single = client.semaphore(path, 2).unwrap();
-    let (a, b) = (soon(single.acquire()).await.unwrap(), soon(single.acquire()).await.unwrap());
-    let waiter = acquire(&old_client().await.semaphore(path, 2).unwrap());
-    // The head of the queue has its node there already, and waits until it counts.
-    old_operator().wait_for_children(&format!("{path}/leases"), 3, SOON);
-    let two = client.lock(&LockSpec::semaphore(path, 2).unwrap().permits(2)).unwrap();
-    // It does not wait for its turn, which would only bring this error.
-    is_refused(&soon(two.acquire()).await.unwrap_err(), "several permits at once", "one by one");
-    let left = ["locks", "leases"].map(|queue| old_operator().children(&format!("{path}/{queue}")).len());
-    assert_eq!(left, [1, 3]);
-    soon(a.release()).await.unwrap();
-    soon(b.release()).await.unwrap();
-    soon(soon(waiter).await.unwrap().unwrap().release()).await.unwrap();
-    goes_on(&client, &proxy, accepted).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_read_side_within_the_write_side_is_refused() {
-    let ((client, proxy, accepted), path) = (old_proxied().await, "/old/downgrade");
-    let write = soon(reentrant_write(&client, path).acquire()).await.unwrap();
-    let error = soon(client.read_lock(path).unwrap().acquire()).await.unwrap_err();
-    is_refused(&error, "the read side within the write side", "release the write side first");
-    assert!(write.valid_for() > std::time::Duration::ZERO);
-    soon(write.release()).await.unwrap();
-    let read = soon(client.read_lock(path).unwrap().acquire()).await.unwrap();
-    soon(read.release()).await.unwrap();
-    goes_on(&client, &proxy, accepted).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_double_barrier_is_refused_to_the_first_that_comes() {
-    let ((client, proxy, accepted), path) = (old_proxied().await, "/old/double");
+    let path = "/old/double";
     let error = soon(client.double_barrier(path, 2).unwrap().enter()).await.unwrap_err();
     is_refused(&error, "a double barrier", path);
     assert!(old_operator().stat(path).is_none());
-    goes_on(&client, &proxy, accepted).await;
-}
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_guarded_creation_is_refused_and_the_hold_stays() {
-    let (client, proxy, accepted) = old_proxied().await;
+    let path = "/old/downgrade";
+    let write = soon(reentrant_write(&client, path).acquire()).await.unwrap();
+    let error = soon(client.read_lock(path).unwrap().acquire()).await.unwrap_err();
+    is_refused(&error, "the read side within the write side", "release the write side first");
+    assert!(!write.valid_for().is_zero());
+    soon(write.release()).await.unwrap();
+
     old_operator().create_all("/old/creation", "");
     let hold = soon(client.mutex("/old/creator").unwrap().acquire()).await.unwrap();
     let writes = || hold.guarded().set_data("/old/creation", b"1", None);
@@ -85,5 +41,23 @@ async fn a_guarded_creation_is_refused_and_the_hold_stays() {
     assert_eq!(old_operator().data("/old/creation"), b"");
     assert_eq!(soon(writes().commit()).await.unwrap().versions(), [Some(1)]);
     soon(hold.release()).await.unwrap();
-    goes_on(&client, &proxy, accepted).await;
+
+    // Permits are refused though others wait for them: it does not wait for its turn, which would only bring this error.
+    let path = "/old/permits";
+    let taken = soon(client.semaphore(path, 1).unwrap().acquire()).await.unwrap();
+    let waiter = acquire(&old_client().await.semaphore(path, 1).unwrap());
+    // The head of the queue has its node there already, and waits until it counts.
+    old_operator().wait_for_children(&format!("{path}/leases"), 2, SOON);
+    let two = client.lock(&LockSpec::semaphore(path, 2).unwrap().permits(2)).unwrap();
+    is_refused(&soon(two.acquire()).await.unwrap_err(), "several permits at once", "one by one");
+    let left = ["locks", "leases"].map(|queue| old_operator().children(&format!("{path}/{queue}")).len());
+    assert_eq!(left, [1, 2]);
+    soon(taken.release()).await.unwrap();
+    soon(soon(waiter).await.unwrap().unwrap().release()).await.unwrap();
+
+    for message in proxy.messages().iter().filter(|message| message.side == Side::Request) {
+        assert!(!message.operations.contains(&Kind::Create), "{message:?}");
+        assert!(message.kind != Kind::Multi || !message.operations.is_empty(), "{message:?}");
+    }
+    assert_eq!((client.stats().sessions, proxy.accepted()), (1, accepted), "the client goes on as before");
 }

@@ -1,42 +1,15 @@
 //! The clock that can be put forward, and the clock that stands still.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::support::embedded::{A_WHILE, Raw, SOON, client_with, manual, operation, queue_of, soon};
-use crate::support::queue::acquire;
+use crate::support::embedded::{A_WHILE, Raw, SOON, client_with, manual, operation, soon};
+use ground::until;
 use ground::wire::Admin;
-use ground::{not_later, until};
-use zklock::{ErrorKind, HoldState, LossReason};
+use zklock::HoldState;
 use zklock_testkit::Server;
 
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 const PATH: &str = "/locks/report";
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_holder_believes_in_its_lease_when_the_next_has_the_lock_with_a_greater_token() {
-    let server = manual();
-    let (one, next) = (client_with(&server, HALF_A_MINUTE).await, client_with(&server, HALF_A_MINUTE).await);
-    assert_eq!(one.session_timeout(), Some(HALF_A_MINUTE));
-    let hold = soon(one.mutex(PATH).unwrap().acquire()).await.unwrap();
-    let waiting = acquire(&next.mutex(PATH).unwrap());
-    queue_of(&server, PATH, 2);
-
-    server.freeze_session(one.session_id().unwrap());
-    let begun = Instant::now();
-    server.advance(HALF_A_MINUTE + server_tick());
-    let later = soon(waiting).await.unwrap().unwrap();
-    not_later(begun.elapsed(), HALF_A_MINUTE / 6);
-    assert!(!hold.valid_for().is_zero() && !matches!(hold.state(), HoldState::Lost(_)), "{hold:?}");
-    assert!(later.token() > hold.token(), "what the lock guards can refuse its late writes");
-
-    // Once it is connected again, it learns of the loss, and ZooKeeper itself refuses a guarded write.
-    server.thaw();
-    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::SessionExpired)));
-    let refused = soon(hold.guarded().create("/late", b"").commit()).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Lost(LossReason::SessionExpired), "{refused}");
-    assert_eq!(server.children("/late"), None);
-    assert_eq!(later.state(), HoldState::Held);
-}
 
 /// Sessions only end at full ticks.
 fn server_tick() -> Duration {

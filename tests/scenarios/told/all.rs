@@ -1,6 +1,6 @@
 //! A set of locks, after one of its nodes is deleted.
 
-use crate::support::queue::{A_WHILE, acquire, granted, held, nodes, told};
+use crate::support::queue::{held, nodes, told};
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, operator, settled, soon};
 use std::time::Instant;
@@ -34,35 +34,5 @@ async fn with_any_one_of_its_nodes_the_whole_hold_is_lost_and_the_others_go_as_w
         settled(&client).await;
         assert_eq!(hold.state(), HoldState::Lost(LossReason::NodeDeleted));
         assert!(soon(hold.release()).await.is_err());
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_set_that_waits_and_loses_one_node_queues_again_everywhere() {
-    let (operator, holder, waiting) = (operator(), client().await, client().await);
-    for place in ["mutex", "read", "semaphore/locks"] {
-        let root = format!("/all/again-{}", place.replace('/', "-"));
-        let first = held(&holder.mutex(&format!("{root}/mutex")).unwrap()).await;
-        let writer = held(&holder.write_lock(&format!("{root}/read")).unwrap()).await;
-        let task = acquire(&set(&waiting, &root));
-        operator.wait_for_children(&format!("{root}/read"), 2, SOON);
-        let of_set = |place: &str| nodes(&operator, &format!("{root}/{place}")).pop().unwrap();
-        let before = ["mutex", "read", "semaphore/locks"].map(of_set);
-        operator.delete(&of_set(place));
-        // Long enough that the grant needs a proof of all nodes. Otherwise it would be granted, and lost later.
-        tokio::time::sleep(A_WHILE / 2).await;
-        soon(first.release()).await.unwrap();
-        soon(writer.release()).await.unwrap();
-        let hold = granted(task).await;
-        for node in &before {
-            assert!(operator.stat(node).is_none(), "{place}: {node} is as it was");
-        }
-        let stats: Vec<_> =
-            ["mutex", "read"].map(of_set).iter().map(|it| operator.stat(it).unwrap()).collect();
-        assert!(stats.iter().all(|stat| stat.czxid.unsigned_abs() == hold.token().value()), "{place}");
-        soon(hold.release()).await.unwrap();
-        for place in PLACES {
-            operator.wait_for_children(&format!("{root}/{place}"), 0, SOON);
-        }
     }
 }

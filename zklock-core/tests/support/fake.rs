@@ -40,8 +40,6 @@ struct State {
     nodes: Mutex<BTreeMap<String, i64>>,
     /// The data of the nodes that it was asked to create, by path.
     data: Mutex<BTreeMap<String, Arc<[u8]>>>,
-    /// Nodes that belong to another session.
-    others: Mutex<Vec<String>>,
     /// What becomes of the next flights that create a node, whose replies are lost: whether they are executed.
     lost: Mutex<VecDeque<bool>>,
     watches: Mutex<Vec<(String, oneshot::Sender<WatchEvent>)>>,
@@ -64,7 +62,6 @@ impl FakeEnsemble {
         Self(Arc::new(State {
             nodes: Mutex::default(),
             data: Mutex::default(),
-            others: Mutex::default(),
             lost: Mutex::default(),
             watches: Mutex::default(),
             checks: Mutex::default(),
@@ -124,13 +121,6 @@ impl FakeEnsemble {
     /// Loses the replies to the next flights that create a node, one for each of these. It says whether the flight is executed.
     pub(crate) fn lose_creations(&self, executed: &[bool]) {
         lock_ignoring_poison(&self.0.lost).extend(executed);
-    }
-
-    /// Creates a node of another session, with this data.
-    pub(crate) fn create_others(&self, path: &str, data: &[u8]) {
-        lock_ignoring_poison(&self.0.others).push(path.to_owned());
-        lock_ignoring_poison(&self.0.data).insert(path.to_owned(), data.into());
-        self.create(path);
     }
 
     /// Returns the data of a node that it was asked to create.
@@ -268,10 +258,8 @@ impl FakeEnsemble {
             Operation::List { directory } => (Outcome::Children(self.children_of(directory)), None),
             Operation::ListMarked { directory, prefix, data } => {
                 let is_own = |name: &String| {
-                    let path = format!("{directory}/{name}");
-                    let is_marked = have_one_mark(data, &self.data(&path));
-                    let is_others = lock_ignoring_poison(&self.0.others).contains(&path);
-                    name.starts_with(prefix) && is_marked && !is_others
+                    let its = self.data(&format!("{directory}/{name}"));
+                    name.starts_with(prefix) && have_one_mark(data, &its)
                 };
                 (Outcome::Children(self.children_of(directory).into_iter().filter(is_own).collect()), None)
             }

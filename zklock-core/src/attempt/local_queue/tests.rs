@@ -8,9 +8,8 @@ use crate::attempt::shared::Handle;
 use crate::base::clock::{self, virtual_clock};
 use crate::base::error::{ErrorKind, LossReason};
 use crate::machine::Moment;
-use crate::machine::callers::BRIEF;
 use crate::machine::name::Scheme;
-use crate::session::fake::{FakeEnsemble, TIMEOUT};
+use crate::session::fake::FakeEnsemble;
 use crate::session::pool::Pool;
 use crate::session::slot::{Slot, SlotState};
 use std::time::Duration;
@@ -46,33 +45,6 @@ pub(super) fn join(queue: &Arc<LocalQueue>, patience: Patience) -> Ticket {
 /// The answer, if there is one after everybody has done what can be done at once.
 pub(super) async fn answer_at_once(ticket: &mut Ticket) -> Option<Option<Hold>> {
     clock::timeout(Duration::from_millis(5), ticket.answer()).await.ok().map(Result::unwrap)
-}
-
-#[test]
-fn where_holds_are_brief_the_next_queues_at_their_end_or_after_a_moment() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = mutex(&ensemble);
-        let mut tickets: Vec<_> = (0..4).map(|_| join(&queue, Patience::Waits)).collect();
-        let mut queued = Vec::new();
-        let mut wait = Duration::ZERO;
-        while !tickets.is_empty() {
-            let hold = answer_at_once(&mut tickets.remove(0)).await.flatten().expect("its turn");
-            // This takes no time.
-            for _ in 0..10 {
-                tokio::task::yield_now().await;
-            }
-            let at_once = ensemble.nodes().len();
-            clock::sleep(wait).await;
-            queued.push((at_once, ensemble.nodes().len()));
-            hold.release().await.unwrap();
-            // Only the second hold is longer.
-            wait = if queued.len() == 1 { BRIEF * 3 } else { Duration::ZERO };
-        }
-        // The first in the queue, one behind a brief hold, one behind a longer one, and the last.
-        assert_eq!(queued, [(2, 2), (1, 2), (2, 2), (1, 1)]);
-        assert_eq!(ensemble.nodes(), [""; 0]);
-    });
 }
 
 /// A hold that is lost, because a contender has come that cannot see its node, and the last moment that it named before.
@@ -126,73 +98,6 @@ fn nothing_more_is_asked_for_a_caller_that_goes_as_one_ahead_leaves() {
 }
 
 #[test]
-fn a_local_queue_grants_in_the_order_of_arrival() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = mutex(&ensemble);
-        let mut tickets: Vec<_> = (0..4).map(|_| join(&queue, Patience::Waits)).collect();
-        let mut tokens = Vec::new();
-        while !tickets.is_empty() {
-            let hold = answer_at_once(&mut tickets.remove(0)).await.flatten().expect("its turn");
-            if let Some(next) = tickets.first_mut() {
-                assert!(answer_at_once(next).await.is_none(), "the lock is held");
-            }
-            tokens.push(hold.token());
-            hold.release().await.unwrap();
-        }
-        assert!(tokens.is_sorted());
-        assert_eq!(ensemble.nodes(), [""; 0]);
-    });
-}
-
-#[test]
-fn however_many_wait_the_ensemble_sees_two_of_them() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = mutex(&ensemble);
-        let mut tickets: Vec<_> = (0..9).map(|_| join(&queue, Patience::Waits)).collect();
-        let _hold = answer_at_once(&mut tickets[0]).await;
-        clock::sleep(Duration::from_secs(1)).await;
-        assert_eq!(ensemble.nodes().len(), 2);
-    });
-}
-
-#[test]
-fn one_who_gives_up_hands_its_place_on() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = mutex(&ensemble);
-        let mut tickets: Vec<_> = (0..3).map(|_| join(&queue, Patience::Waits)).collect();
-        let hold = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
-        clock::sleep(Duration::from_secs(1)).await;
-        let queued = ensemble.nodes();
-        drop(tickets.remove(1));
-        clock::sleep(Duration::from_secs(1)).await;
-        assert_eq!(ensemble.nodes(), queued, "nobody queues again");
-        hold.release().await.unwrap();
-        assert!(answer_at_once(&mut tickets[1]).await.flatten().is_some());
-    });
-}
-
-#[test]
-fn a_try_is_told_at_once_that_the_lock_is_held() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = mutex(&ensemble);
-        let hold = answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten().unwrap();
-        let start = clock::now();
-        assert!(matches!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await, Some(None)));
-        // Not even behind a waiter.
-        let waits = join(&queue, Patience::Waits);
-        assert!(matches!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await, Some(None)));
-        assert_eq!(clock::now(), start);
-        drop(waits);
-        hold.release().await.unwrap();
-        assert!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten().is_some());
-    });
-}
-
-#[test]
 fn a_node_of_this_client_is_a_holder_only_while_one_of_its_callers_holds() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
@@ -208,77 +113,6 @@ fn a_node_of_this_client_is_a_holder_only_while_one_of_its_callers_holds() {
         assert!(holder.starts_with("another caller of this client holds it (its node _c_"), "{holder}");
         hold.release().await.unwrap();
     });
-}
-
-/// A try that finds the lock busy. Returns whether it has asked for that.
-async fn asks(ensemble: &FakeEnsemble, queue: &Arc<LocalQueue>) -> bool {
-    let before = ensemble.flights();
-    assert!(matches!(answer_at_once(&mut join(queue, Patience::TriesOnce)).await, Some(None)));
-    ensemble.flights() > before
-}
-
-#[test]
-fn tries_of_a_lock_that_was_busy_ask_no_more_until_that_may_have_changed() {
-    virtual_clock::run(async {
-        for scheme in [Scheme::Mutex, Scheme::Read] {
-            let ensemble = FakeEnsemble::new();
-            let queue = queue(&ensemble, scheme, Passing::default());
-            let rival = format!("/a/_c_{}-__WRIT__0000000000", crate::base::platform::uuid());
-            let rival = if scheme == Scheme::Mutex { rival.replace("-__WRIT__", "-lock-") } else { rival };
-            ensemble.create(&rival);
-            assert!(asks(&ensemble, &queue).await);
-            assert_eq!(ensemble.watches(), 0, "one that may be the last leaves none");
-            assert!(asks(&ensemble, &queue).await);
-            for _ in 0..9 {
-                assert!(!asks(&ensemble, &queue).await);
-            }
-            assert_eq!(ensemble.watches(), 1);
-            // It is no longer known that the server is up to date.
-            clock::sleep(TIMEOUT / 10).await;
-            assert!(asks(&ensemble, &queue).await);
-            assert!(!asks(&ensemble, &queue).await);
-            assert!(ensemble.delete_node(&rival));
-            let hold = answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten();
-            assert!(hold.is_some(), "it is free");
-        }
-    });
-}
-
-/// Acquires a free lock when every answer is late by this much, in a session that has been idle for this long. Returns how long
-/// that took, if it took no longer than two session timeouts, and whether the hold can be relied on for the next five.
-fn acquire_late(late: Duration, idle: Duration) -> Option<(Duration, bool)> {
-    let outcome = Arc::new(Mutex::new(None));
-    let told = outcome.clone();
-    virtual_clock::run(async move {
-        let ensemble = FakeEnsemble::new();
-        let queue = mutex(&ensemble);
-        let SlotState::Open(session) = queue.shared.pool.slot().state() else { panic!("it is open") };
-        tokio::spawn(crate::session::heartbeat::run(session));
-        clock::sleep(idle).await;
-        ensemble.answer_late(late);
-        let start = clock::now();
-        let mut ticket = join(&queue, Patience::Waits);
-        let Ok(answer) = clock::timeout(TIMEOUT * 2, ticket.answer()).await else { return };
-        let (hold, took) = (answer.unwrap().expect("a hold"), clock::now().since(start));
-        let mut is_kept = true;
-        for _ in 0..500 {
-            is_kept &= !hold.valid_for().is_zero();
-            clock::sleep(TIMEOUT / 100).await;
-        }
-        *told.lock().unwrap() = Some((took, is_kept));
-    });
-    outcome.lock().unwrap().take()
-}
-
-#[test]
-fn a_free_lock_is_granted_and_stays_held_where_every_answer_is_late_by_a_fifth_of_the_timeout() {
-    for idle in [Duration::ZERO, TIMEOUT / 50, TIMEOUT / 2, TIMEOUT * 10] {
-        for percent in [1, 5, 9, 12, 14, 16, 18, 19, 20] {
-            let (took, is_kept) = acquire_late(TIMEOUT * percent / 100, idle)
-                .unwrap_or_else(|| panic!("not granted with {percent} % after {idle:?}"));
-            assert!(is_kept, "{percent} % after {idle:?}: granted after {took:?}, and lost");
-        }
-    }
 }
 
 /// Trying again and again without ever waiting would starve the task that can report it.

@@ -1,11 +1,9 @@
 use super::*;
 use crate::base::clock::virtual_clock;
-use crate::base::sync::{Mutex, lock_ignoring_poison};
 use crate::hold::grant::Granter;
 use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
 use crate::session::fake::{FakeEnsemble, TIMEOUT};
-use crate::session::heartbeat;
 use crate::session::nodes::SessionNodes;
 use crate::session::session::Notice;
 use crate::session::session::Session;
@@ -14,26 +12,6 @@ use futures_util::FutureExt;
 use std::cell::Cell;
 use std::future::ready;
 use std::sync::Weak;
-
-#[test]
-fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
-    virtual_clock::run(async {
-        let (ensemble, start) = (FakeEnsemble::new(), clock::now());
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
-        tokio::spawn(heartbeat::run(session.clone()));
-        ensemble.fall_silent();
-        let lease = session.now().lease_until.since(start);
-        clock::sleep(lease - Duration::from_millis(1)).await;
-        assert_eq!((hold.state(), hold.valid_for()), (HoldState::AtRisk, Duration::from_millis(1)));
-        clock::sleep(Duration::from_millis(1)).await;
-        assert_eq!((hold.state(), hold.valid_for()), (HoldState::AtRisk, Duration::ZERO));
-        assert_eq!(hold.loss().come().await, Some(LossReason::LeaseLapsed));
-        // Timers count milliseconds.
-        let late = clock::now().since(start) - (lease + TIMEOUT / 10);
-        assert!(late <= Duration::from_millis(1), "{late:?}");
-    });
-}
 
 /// Nobody reads the state twice at a time: between the two, a writer that waits would be in the way of the second.
 #[test]
@@ -196,30 +174,6 @@ fn a_hold_of_a_reentrant_lock_is_released_by_its_owner_alone() {
     });
 }
 
-#[test]
-fn a_confirm_finds_that_the_node_is_gone() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
-        ensemble.delete_node(hold.node());
-        let lost = ErrorKind::Lost(LossReason::NodeDeleted);
-        assert_eq!(hold.confirm().await.unwrap_err().kind(), lost);
-        assert_eq!(hold.state(), HoldState::Lost(LossReason::NodeDeleted));
-    });
-}
-
-#[test]
-fn a_release_that_nobody_confirms_times_out_after_a_session_timeout() {
-    virtual_clock::run(async {
-        let (ensemble, start) = (FakeEnsemble::new(), clock::now());
-        let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
-        assert_eq!(hold.release().await.unwrap_err().kind(), ErrorKind::Timeout);
-        assert_eq!(clock::now().since(start), TIMEOUT);
-        assert_eq!((hold.state(), hold.valid_for()), (HoldState::Released, Duration::ZERO));
-        assert_eq!(hold.release().await.unwrap_err().kind(), ErrorKind::NotHeld);
-    });
-}
-
 /// The outcome of a release that is under way while its session ends, and another one follows. `end` may do something
 /// later.
 fn kind_after<F: Future<Output = ()> + 'static>(
@@ -302,21 +256,6 @@ impl Granter for Keeps {
     }
 }
 
-/// Gives a node up when so many holds are released.
-struct Shares(Mutex<usize>);
-
-impl Granter for Shares {
-    fn take_back(&self, _: TurnId, grant: &Grant) -> ReleaseOutcome {
-        let mut holds = lock_ignoring_poison(&self.0);
-        *holds -= 1;
-        if *holds > 0 {
-            return ReleaseOutcome::Others;
-        }
-        grant.set_unused();
-        if grant.session().release(grant.holding()) { ReleaseOutcome::Released } else { ReleaseOutcome::Lost }
-    }
-}
-
 fn weak(granter: &Arc<impl Granter + 'static>) -> Weak<dyn Granter> {
     Arc::downgrade(&(granter.clone() as Arc<dyn Granter>))
 }
@@ -355,26 +294,6 @@ fn a_node_is_passed_on_after_a_lapse_only_if_the_servers_confirm_it() {
         ensemble.delete_node(deleted.node());
         let lost = ErrorKind::Lost(LossReason::NodeDeleted);
         assert_eq!(deleted.release().await.unwrap_err().kind(), lost);
-    });
-}
-
-#[test]
-fn a_lock_is_held_until_the_last_hold_of_its_owner_is_released() {
-    virtual_clock::run(async {
-        let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
-        let shares = Arc::new(Shares(Mutex::new(3)));
-        let grant = ensemble.grant_by(&ensemble.session(), "/a", owner, false, weak(&shares));
-        let outer = Hold::new(grant.clone());
-        let inner = [Hold::new(grant.clone()), Hold::new(grant.clone())];
-        for inner in inner {
-            assert!(inner.begin_release(owner).unwrap().is_none(), "nothing to wait for");
-            assert_eq!((inner.state(), inner.valid_for()), (HoldState::Released, Duration::ZERO));
-            assert_eq!(outer.state(), HoldState::Held);
-            assert!(grant.has_holds());
-        }
-        assert!(outer.begin_release(owner).unwrap().is_some());
-        assert!(!grant.has_holds());
-        assert_eq!(outer.confirm().await.unwrap_err().kind(), ErrorKind::NotHeld);
     });
 }
 
@@ -565,20 +484,5 @@ fn a_holder_is_told_that_others_wait_once_it_has_asked() {
         holding.set_wanted(true);
         session.lose(&holding, LossReason::NodeDeleted);
         assert!(!copy.is_set() && !copy.come().await);
-    });
-}
-
-#[test]
-fn a_hold_that_is_released_asks_no_more_whether_others_wait() {
-    virtual_clock::run(async {
-        let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
-        let keeps = Arc::new(Keeps);
-        let grant = ensemble.grant_by(&ensemble.session(), "/a", owner, false, weak(&keeps));
-        let hold = Hold::new(grant.clone());
-        drop(hold.begin_release(owner).unwrap());
-        assert!(!hold.is_wanted() && !hold.watch_wanted().come().await);
-        assert_eq!(grant.holding().watch().borrow().notice, Notice::Unasked);
-        grant.holding().set_wanted(true);
-        assert!(!hold.is_wanted() && !hold.watch_wanted().come().await);
     });
 }

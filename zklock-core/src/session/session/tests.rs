@@ -17,30 +17,6 @@ fn barrier() -> Vec<Operation> {
 }
 
 #[test]
-fn a_reply_that_does_not_come_ends_the_connection() {
-    virtual_clock::run(async {
-        let (ensemble, start) = (FakeEnsemble::new(), clock::now());
-        let session = ensemble.session();
-        ensemble.fall_silent();
-        let landing = session.clone().send(barrier()).await;
-        assert_eq!(landing.outcomes, [Outcome::Unknown]);
-        assert_eq!(clock::now().since(start), TIMEOUT / 2);
-        assert!(ensemble.is_given_up() && !session.is_connected() && !session.is_over());
-    });
-}
-
-#[test]
-fn a_session_is_dropped_with_its_last_holding() {
-    virtual_clock::run(async {
-        let session = FakeEnsemble::new().session();
-        let holding = session.register("/a".into(), vec!["/a/node".into()], 1, false, clock::now());
-        let dropped = Arc::downgrade(&session);
-        drop((session, holding));
-        assert!(dropped.upgrade().is_none());
-    });
-}
-
-#[test]
 fn nothing_is_remembered_of_a_connection_once_a_server_is_asked_for_the_session_on_another() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
@@ -158,22 +134,6 @@ fn few_flights_are_without_a_reply_at_a_time_and_a_heartbeat_waits_for_none() {
     });
 }
 
-#[test]
-fn a_hold_is_valid_until_the_lease_ends_and_no_longer() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
-        let left = session.now().lease_until.since(clock::now());
-        assert!(left > TIMEOUT / 3);
-        assert_eq!(hold.valid_for(), left);
-        clock::sleep(left - Duration::from_millis(1)).await;
-        assert_eq!(hold.valid_for(), Duration::from_millis(1));
-        clock::sleep(Duration::from_millis(1)).await;
-        assert_eq!(hold.valid_for(), Duration::ZERO);
-    });
-}
-
 /// The ensemble has lost the deletion of a single-node lock's nodes.
 #[test]
 fn nodes_of_a_single_node_lock_that_come_back_go_together_and_spare_that_of_another() {
@@ -194,21 +154,6 @@ fn nodes_of_a_single_node_lock_that_come_back_go_together_and_spare_that_of_anot
         ensemble.create(&companion);
         ensemble.create("/a/lock");
         assert_eq!(look().await, ["/a/lock"]);
-    });
-}
-
-#[test]
-fn only_a_quorum_write_prolongs_the_lease() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let before = session.now().lease_until;
-        clock::sleep(TIMEOUT / 4).await;
-        let read = vec![Operation::List { directory: "/a".into() }];
-        session.clone().send(read).await;
-        assert_eq!(session.now().lease_until, before);
-        session.clone().send(barrier()).await;
-        assert!(session.now().lease_until > before);
     });
 }
 
@@ -253,19 +198,6 @@ fn what_a_server_answers_by_itself_or_refuses_does_not_prolong_the_lease() {
 }
 
 #[test]
-fn trouble_is_over_when_there_is_a_connection() {
-    virtual_clock::run(async {
-        let session = FakeEnsemble::new().session();
-        session.set_connected(false);
-        assert_eq!(session.trouble(), None);
-        session.set_trouble(Some("no route".into()));
-        assert_eq!(session.trouble(), Some("no route".into()));
-        session.set_connected(true);
-        assert_eq!(session.trouble(), None);
-    });
-}
-
-#[test]
 fn a_session_that_is_over_stays_so() {
     virtual_clock::run(async {
         let session = FakeEnsemble::new().session();
@@ -290,19 +222,6 @@ fn the_servers_say_what_the_session_can_do_and_how_long_it_lives() {
         session.granted("a:2181", asked, TIMEOUT / 2);
         assert_eq!((session.timeout(), session.heartbeat()), (TIMEOUT / 2, TIMEOUT / 20));
         assert_eq!(session.now().lease_until, until, "what was named is not taken back");
-    });
-}
-
-#[test]
-fn a_server_that_grants_less_than_half_loses_the_holds_at_once() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
-        session.ask();
-        session.granted("a:2181", clock::now(), TIMEOUT / 2 - Duration::from_millis(1));
-        assert_eq!(hold.lost().now_or_never(), Some(Ok(Some(LossReason::LeaseLapsed))));
-        assert!(hold.valid_for().is_zero());
     });
 }
 

@@ -1,7 +1,6 @@
 use super::{answer_at_once, join, queue, with_handle};
 use crate::attempt::local_queue::LocalQueue;
 use crate::base::clock::{self, virtual_clock};
-use crate::base::error::LossReason;
 use crate::base::owner::Owner;
 use crate::hold::hold::Hold;
 use crate::machine::name::Scheme;
@@ -19,12 +18,6 @@ pub(super) fn rival(ensemble: &FakeEnsemble, kind: &str) -> String {
     let node = format!("/a/_c_00000000-0000-8000-8000-00000000abcd-{kind}{number:010}");
     ensemble.create(&node);
     node
-}
-
-/// Keeps the lease running.
-fn with_heartbeat(queue: &LocalQueue) {
-    let session = queue.shared.pool.slot().current().unwrap();
-    tokio::spawn(crate::session::heartbeat::run(session));
 }
 
 /// Long enough for everything that can be done at once.
@@ -49,67 +42,6 @@ async fn idle(ensemble: &FakeEnsemble, passing: Passing) -> Arc<LocalQueue> {
 }
 
 #[test]
-fn a_node_that_lingers_is_taken_again_and_again_without_a_request() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = idle(&ensemble, LINGERS).await;
-        let nodes = ensemble.nodes();
-        assert_eq!(nodes.len(), 1);
-        let mut tokens = Vec::new();
-        for _ in 0..5 {
-            let hold = taken(&queue).expect("it lingers");
-            assert!(taken(&queue).is_none(), "it is held");
-            assert!(!hold.valid_for().is_zero());
-            tokens.push(hold.token());
-            hold.release().await.unwrap();
-            assert!(hold.valid_for().is_zero());
-        }
-        assert!(tokens.iter().all(|token| *token == tokens[0]));
-        assert_eq!(ensemble.nodes(), nodes);
-        assert_eq!(queue.shared.counters.read().grants, 6);
-    });
-}
-
-#[test]
-fn a_node_is_gone_when_it_has_lingered() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let start = clock::now();
-        let queue = idle(&ensemble, LINGERS).await;
-        with_heartbeat(&queue);
-        clock::sleep(Duration::from_secs(50)).await;
-        let hold = taken(&queue).expect("it lingers");
-        clock::sleep(Duration::from_secs(50)).await;
-        hold.release().await.unwrap();
-        clock::sleep(Duration::from_secs(59)).await;
-        assert_eq!(ensemble.nodes().len(), 1);
-        clock::sleep(Duration::from_secs(2)).await;
-        assert_eq!(ensemble.nodes(), [""; 0]);
-        assert!(clock::now().since(start) > Duration::from_secs(160));
-        assert!(taken(&queue).is_none());
-        assert_eq!(queue.shared.counters.read().owed, 0);
-        let _ = acquired(&queue).await;
-    });
-}
-
-#[test]
-fn a_node_that_another_wants_is_gone_at_once_if_nobody_has_it() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = idle(&ensemble, LINGERS).await;
-        let rival = rival(&ensemble, "lock-");
-        a_moment().await;
-        assert_eq!(ensemble.nodes(), [rival.as_str()]);
-        assert!(taken(&queue).is_none());
-        // The next caller queues behind the other process.
-        let mut next = join(&queue, Patience::Waits);
-        assert!(answer_at_once(&mut next).await.is_none());
-        ensemble.delete_node(&rival);
-        assert!(answer_at_once(&mut next).await.flatten().is_some());
-    });
-}
-
-#[test]
 fn a_node_that_another_wants_is_gone_when_it_is_released() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
@@ -127,47 +59,6 @@ fn a_node_that_another_wants_is_gone_when_it_is_released() {
         assert!(answer_at_once(&mut next).await.is_none());
         ensemble.delete_node(&rival);
         assert!(answer_at_once(&mut next).await.flatten().is_some());
-    });
-}
-
-#[test]
-fn those_of_a_process_pass_it_on_in_order_and_only_one_has_it() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = queue(&ensemble, Scheme::Mutex, Passing { turns: 2, ..Passing::default() });
-        let mut tickets: Vec<_> = (0..9).map(|_| join(&queue, Patience::Waits)).collect();
-        let first = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
-        let node = first.node().to_owned();
-        let mut hold = first;
-        for ticket in &mut tickets[1..] {
-            assert!(answer_at_once(ticket).await.is_none(), "it is held");
-            assert_eq!(ensemble.nodes(), [node.as_str()]);
-            assert!(hold.is_wanted(), "by one of this process");
-            hold.release().await.unwrap();
-            hold = answer_at_once(ticket).await.flatten().expect("its turn");
-        }
-        hold.release().await.unwrap();
-        a_moment().await;
-        assert_eq!(ensemble.nodes(), [""; 0], "it does not linger");
-    });
-}
-
-#[test]
-fn a_node_that_is_deleted_is_taken_by_nobody() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
-        let hold = acquired(&queue).await;
-        hold.release().await.unwrap();
-        a_moment().await;
-        assert!(ensemble.delete_node(hold.node()));
-        a_moment().await;
-        assert!(taken(&queue).is_none());
-        assert!(hold.state() == crate::HoldState::Released, "it is not concerned");
-        let next = acquired(&queue).await;
-        assert!(ensemble.delete_node(next.node()));
-        a_moment().await;
-        assert_eq!(next.state(), crate::HoldState::Lost(LossReason::NodeDeleted));
     });
 }
 
@@ -233,45 +124,6 @@ fn a_node_does_not_linger_for_a_client_that_nobody_has() {
     });
 }
 
-/// Its lease has run out, as always without a heartbeat.
-async fn unproven_and_released(
-    ensemble: &FakeEnsemble,
-) -> (Arc<LocalQueue>, crate::attempt::local_queue::Ticket) {
-    let queue = queue(ensemble, Scheme::Mutex, Passing { turns: 2, ..Passing::default() });
-    let hold = acquired(&queue).await;
-    let waits = join(&queue, Patience::Waits);
-    clock::sleep(Duration::from_secs(20)).await;
-    ensemble.be_unsure_of(6);
-    let error = hold.release().await.unwrap_err();
-    assert_eq!(error.kind(), crate::ErrorKind::Timeout, "others may have held it");
-    a_moment().await;
-    (queue, waits)
-}
-
-#[test]
-fn one_who_waits_has_it_as_soon_as_a_check_comes_back() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (_queue, mut waits) = unproven_and_released(&ensemble).await;
-        assert!(answer_at_once(&mut waits).await.is_none());
-        clock::sleep(Duration::from_millis(100)).await;
-        let hold = answer_at_once(&mut waits).await.flatten().expect("it is there");
-        assert!(!hold.valid_for().is_zero());
-    });
-}
-
-#[test]
-fn a_node_for_one_who_went_away_before_the_check_is_given_up() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (queue, waits) = unproven_and_released(&ensemble).await;
-        drop(waits);
-        clock::sleep(Duration::from_secs(10)).await;
-        assert_eq!(ensemble.nodes(), [""; 0]);
-        assert!(answer_at_once(&mut join(&queue, Patience::Waits)).await.flatten().is_some());
-    });
-}
-
 #[test]
 fn a_node_whose_holder_may_yet_write_is_taken_by_nobody() {
     virtual_clock::run(async {
@@ -289,20 +141,5 @@ fn a_node_whose_holder_may_yet_write_is_taken_by_nobody() {
         a_moment().await;
         assert!(taken(&queue).is_none(), "its write could land under the next one's hold");
         drop(release);
-    });
-}
-
-#[test]
-fn a_node_that_is_released_when_nobody_has_its_client_any_more_does_not_linger() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (queue, handle) = with_handle(&ensemble, Scheme::Mutex, LINGERS);
-        let hold = acquired(&queue).await;
-        drop(handle);
-        a_moment().await;
-        assert!(!hold.valid_for().is_zero());
-        hold.release().await.unwrap();
-        a_moment().await;
-        assert_eq!(ensemble.nodes(), [""; 0]);
     });
 }

@@ -5,7 +5,7 @@ use crate::attempt::local_queue::{HeldAt, LocalQueue};
 use crate::attempt::shared::Handle;
 use crate::base::clock::{self, virtual_clock};
 use crate::machine::claim::Claim;
-use crate::machine::name::{Naming, Role, Uuid, mark_in_data, marked};
+use crate::machine::name::{Naming, Role, mark_in_data};
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
 use crate::session::fake::FakeEnsemble;
@@ -36,27 +36,6 @@ async fn a_while() {
 }
 
 #[test]
-fn one_finds_its_node_after_the_reply_to_its_creation_was_lost() {
-    virtual_clock::run(async {
-        for executed in [true, false] {
-            let ensemble = FakeEnsemble::new();
-            // A contender before it, behind which it must not take a node for its own, whatever its data are.
-            ensemble.create_others("/a/lock-0000000000", &marked(b"peer", Uuid::from_random(1)));
-            let [queue] = locks(&ensemble);
-            ensemble.lose_creations(&[executed]);
-            let mut ticket = join(&queue, Patience::Waits);
-            a_while().await;
-            assert_eq!(ensemble.nodes().len(), 2, "it has one node");
-            assert!(ensemble.delete_node("/a/lock-0000000000"));
-            let hold = answer_at_once(&mut ticket).await.flatten().expect("its turn");
-            assert_eq!(ensemble.nodes(), [hold.node()]);
-            hold.release().await.unwrap();
-            assert_eq!(ensemble.nodes(), [""; 0]);
-        }
-    });
-}
-
-#[test]
 fn two_attempts_of_one_session_that_are_in_doubt_at_one_directory_keep_to_their_own_nodes() {
     virtual_clock::run(async {
         for executed in [[true, true], [true, false], [false, true], [false, false]] {
@@ -83,27 +62,6 @@ fn two_attempts_of_one_session_that_are_in_doubt_at_one_directory_keep_to_their_
             let next = answer_at_once(&mut tickets[1 - holder]).await.flatten().expect("its turn");
             next.release().await.unwrap();
             assert_eq!(ensemble.nodes(), [""; 0], "{executed:?}");
-        }
-    });
-}
-
-#[test]
-fn one_that_is_given_up_in_doubt_leaves_nothing() {
-    virtual_clock::run(async {
-        for executed in [true, false] {
-            let ensemble = FakeEnsemble::new();
-            let [queue, other] = locks(&ensemble);
-            let hold = answer_at_once(&mut join(&other, Patience::Waits)).await.flatten().expect("free");
-            // So late that the caller goes before the reply is lost.
-            ensemble.answer_late(Duration::from_millis(50));
-            ensemble.lose_creations(&[executed]);
-            let mut ticket = join(&queue, Patience::Waits);
-            assert!(answer_at_once(&mut ticket).await.is_none());
-            drop(ticket);
-            a_while().await;
-            assert_eq!(ensemble.nodes(), [hold.node()], "{executed}");
-            assert_eq!(queue.shared.counters.attempts.owed(), 0);
-            hold.release().await.unwrap();
         }
     });
 }
