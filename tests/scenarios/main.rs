@@ -60,7 +60,6 @@ mod told {
 /// Promise 7: a grant is delivered only with a live lease, checked at the moment of delivery.
 mod no_false_grant {
     mod kinds;
-    mod mutex;
 }
 
 // Promises of every kind of lock.
@@ -85,8 +84,6 @@ mod connection {
     mod listener;
     mod local_sessions;
     mod reconnect;
-    mod renegotiated;
-    mod stale_leader;
     mod tls;
 }
 

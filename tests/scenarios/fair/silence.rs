@@ -1,12 +1,9 @@
 //! Promise 3: a waiter has its turn even if the server does not report that the contender ahead is gone.
 
 use crate::support::kinds::{MUTEX, PERMIT, READER, SINGLE_NODE, WRITER};
-use crate::support::queue::{acquire, granted, held, nodes};
+use crate::support::queue::{acquire, granted, held};
 use crate::support::{SOON, client, operator, proxied_client, soon};
-use ground::{Action, Gate, Kind, Trigger, until};
-use std::time::Duration;
-use zklock::LockSpec;
-use zklock::further::Foreign;
+use ground::{Action, Kind, Trigger, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_has_its_turn_though_the_notification_is_lost() {
@@ -62,40 +59,4 @@ async fn of_many_waits_each_that_can_have_its_turn_has_it_though_the_notificatio
         soon(hold.release()).await.unwrap();
         soon(granted(waiting).await.release()).await.unwrap();
     }
-}
-
-/// A holder that has never seen the waiter's node does not know that anybody waits, and its process may keep the lock.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_whose_node_is_deleted_behind_a_lingering_lock_has_its_turn() {
-    let (operator, path) = (operator(), "/silence/deleted");
-    operator.create_all(path, "");
-    let (holder, proxy) = proxied_client().await;
-    let gate = Gate::new();
-    let looks = Trigger::request(Kind::GetChildren).path(path).nth(2);
-    let looks = proxy.on(looks.then(Action::Pause(gate.clone())));
-    let spec =
-        LockSpec::mutex(path).unwrap().foreign(Foreign::IgnoreUnknown).linger(Duration::from_secs(600));
-    let lock = holder.lock(&spec).unwrap();
-    let hold = held(&lock).await;
-    assert!(looks.wait(SOON), "it looks who waits");
-    let (waiter, beside) = proxied_client().await;
-    let watches = beside.on(Trigger::reply(Kind::GetData).path(path));
-    let waiting = acquire(&waiter.mutex(path).unwrap());
-    assert!(watches.wait(SOON));
-    let gone = nodes(&operator, path).into_iter().find(|node| node != hold.node()).unwrap();
-    operator.delete(&gone);
-    let seen = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
-    gate.open();
-    assert!(seen.wait(SOON) && !hold.is_wanted());
-    soon(hold.release()).await.unwrap();
-    let goes_on = tokio::spawn(async move {
-        loop {
-            drop(lock.acquire().await.unwrap());
-            tokio::task::yield_now().await;
-        }
-    });
-    let hold = granted(waiting).await;
-    assert_ne!(hold.node(), gone);
-    assert_eq!((waiter.stats().sessions, waiter.stats().losses), (1, 0));
-    goes_on.abort();
 }

@@ -6,7 +6,7 @@ use ground::{Action, Gate, Kind, Trigger};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock::{Client, Error, ErrorKind, Hold, Lock, LossReason};
+use zklock::{Error, ErrorKind, Hold, Lock, LossReason};
 
 const ROUNDS: u64 = 300;
 
@@ -32,11 +32,6 @@ fn writes(hold: &Arc<Hold>) -> JoinHandle<Error> {
             }
         }
     })
-}
-
-fn releases(hold: &Arc<Hold>) -> JoinHandle<Result<(), Error>> {
-    let hold = hold.clone();
-    tokio::spawn(async move { hold.release().await })
 }
 
 /// Waits for a time that differs in each round.
@@ -80,45 +75,20 @@ async fn what_races_with_a_loss_is_done_or_told_of_the_loss() {
     }
 }
 
-async fn behind_a_reply(name: &str) -> (Client, Arc<Hold>, ground::Proxy) {
-    let (client, proxy) = proxied_client().await;
-    let hold = acquire(&client.mutex(&format!("/confirm/{name}")).unwrap()).await;
-    (client, hold, proxy)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_confirmation_that_waits_for_its_answer_is_told_of_a_release_at_once() {
-    let (_client, hold, proxy) = behind_a_reply("waits").await;
+    let (client, proxy) = proxied_client().await;
+    let hold = acquire(&client.mutex("/confirm/waits").unwrap()).await;
     let gate = Gate::new();
     let asked = proxy.on(Trigger::reply(Kind::Multi).path(hold.node()).then(Action::Pause(gate.clone())));
     let told = asks(&hold);
     assert!(asked.wait(SOON));
-    let release = releases(&hold);
+    let releasing = hold.clone();
+    let release = tokio::spawn(async move { releasing.release().await });
     // No reply can come through now, so this is not a server's answer.
     let error = soon(told).await.unwrap();
     assert_eq!(error.kind(), ErrorKind::NotHeld, "{error}");
     assert!(!release.is_finished());
     gate.open();
     soon(release).await.unwrap().unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_guarded_write_that_comes_after_the_release_is_told_of_that() {
-    let (_client, hold, proxy) = behind_a_reply("overtaken").await;
-    let gate = Gate::new();
-    let asked = proxy
-        .on(Trigger::request(Kind::Multi).path("/confirm/overtaken-state").then(Action::Pause(gate.clone())));
-    let writes = tokio::spawn({
-        let hold = hold.clone();
-        async move { hold.guarded().create("/confirm/overtaken-state", b"").commit().await }
-    });
-    assert!(asked.wait(SOON));
-    operator().delete(hold.node());
-    let release = releases(&hold);
-    assert!(ground::until(SOON, || hold.valid_for().is_zero()));
-    gate.open();
-    let error = soon(writes).await.unwrap().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotHeld, "nobody has lost what has been released: {error}");
-    assert!(operator().stat("/confirm/overtaken-state").is_none());
-    let _ = soon(release).await.unwrap();
 }

@@ -6,10 +6,8 @@
 //! phases of the tick; each must count its lease as over before the next is granted.
 
 use crate::support::timing::{Noise, Observer};
-use crate::support::{SESSION, SOON, client_of, options, proxied_client, soon};
-use ground::{
-    Action, Direction, Ensemble, Gate, Kind, Message, Proxy, Server, Side, Trigger, connect_string, until,
-};
+use crate::support::{SOON, client_of, options, soon};
+use ground::{Direction, Ensemble, Proxy, Server, connect_string};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
@@ -228,31 +226,4 @@ async fn survived(pair: Pair, since: Instant, token: u64, session: Option<i64>) 
     soon(pair.hold.release()).await.unwrap();
     let (next, _) = soon(pair.next).await.unwrap();
     assert!(next.token().value() > token);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lease_is_counted_from_the_sending_of_a_write_and_not_from_its_answer() {
-    let (client, proxy) = proxied_client().await;
-    proxy.record();
-    let hold = soon(client.mutex("/lease-counted").unwrap().acquire()).await.unwrap();
-    for _ in 0..2 {
-        assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON));
-    }
-    // Some answers are late, and after that none comes: writes do not wait for one another.
-    let gate = Gate::new();
-    let late = proxy.on(Trigger::reply(Kind::Multi).then(Action::Pause(gate.clone())));
-    assert!(late.wait(SOON));
-    let none = proxy.on(Trigger::request(Kind::Multi).then(Action::Freeze(Direction::ToServer)));
-    assert!(none.wait(SOON));
-    tokio::time::sleep(SESSION / 8).await;
-    let end = none.message().unwrap().time;
-    let is_answered =
-        |sent: &&Message| sent.side == Side::Request && sent.kind == Kind::Multi && sent.time < end;
-    let sent = proxy.take_record().iter().filter(is_answered).map(|sent| sent.time).max().unwrap();
-    let before = hold.valid_for();
-    gate.open();
-    let renewed = until(SOON, || hold.valid_for() > before + SESSION / 20);
-    assert!(renewed, "a write answered within the lease renews it");
-    let (now, valid_for) = (Instant::now(), hold.valid_for());
-    assert!(now + valid_for <= sent + SESSION / 2, "{valid_for:?} left {:?} after the sending", now - sent);
 }

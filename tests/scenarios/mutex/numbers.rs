@@ -1,13 +1,11 @@
 //! When the sequence numbers of a directory come to their end, there is still only one holder at a time, and it goes on.
 
 use crate::support::queue::acquire;
-use crate::support::{SESSION, SOON, client_of, says, settled, soon};
+use crate::support::{SESSION, client_of, says, settled, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Ensemble, Server};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use zklock::{Client, ErrorKind, Lock};
+use zklock::{Client, ErrorKind};
 
 /// The first number at which no lock is granted.
 const END: i32 = i32::MAX - (1 << 20) + 1;
@@ -32,54 +30,6 @@ async fn clients(ensemble: &Ensemble, count: usize) -> Vec<Client> {
         clients.push(client_of(&ensemble.connect_string()).await);
     }
     clients
-}
-
-/// The number of current holders, and how often the lock was held.
-#[derive(Default)]
-struct Ledger {
-    holders: AtomicUsize,
-    grants: AtomicUsize,
-}
-
-async fn take_turns(lock: Lock, ledger: Arc<Ledger>, rounds: usize) {
-    for _ in 0..rounds {
-        let hold = lock.acquire_timeout(Duration::from_secs(60)).await.unwrap();
-        assert_eq!(ledger.holders.fetch_add(1, Ordering::SeqCst), 0, "two hold it at once");
-        ledger.grants.fetch_add(1, Ordering::SeqCst);
-        tokio::task::yield_now().await;
-        ledger.holders.fetch_sub(1, Ordering::SeqCst);
-        hold.release().await.unwrap();
-    }
-}
-
-/// Eight clients take turns in a directory whose next number is this one.
-async fn contest(number: i32) {
-    let ensemble = near_the_end(number, "");
-    let ledger = Arc::<Ledger>::default();
-    let mut tasks = Vec::new();
-    let clients = clients(&ensemble, 8).await;
-    for client in &clients {
-        let lock = client.mutex(PATH).unwrap();
-        tasks.push(tokio::spawn(take_turns(lock, ledger.clone(), 20)));
-    }
-    for task in tasks {
-        tokio::time::timeout(Duration::from_secs(120), task).await.expect("it goes on").unwrap();
-    }
-    assert_eq!(ledger.grants.load(Ordering::SeqCst), 160);
-    for client in &clients {
-        settled(client).await;
-    }
-    operator(ensemble.server(0)).wait_for_children(PATH, 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_take_turns_over_the_last_of_the_numbers_that_are_used() {
-    contest(END - 30).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_take_turns_in_a_directory_whose_counter_sticks() {
-    contest(i32::MAX - 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

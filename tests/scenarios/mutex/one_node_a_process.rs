@@ -74,23 +74,6 @@ async fn the_next_of_a_client_is_queued_while_the_holder_works() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_with_a_node_that_gives_up_leaves_it_to_the_next() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let lock = client.mutex("/line/room").unwrap();
-    let hold = held(&lock).await;
-    let (quitter, last) = (join(&lock).await, join(&lock).await);
-    let nodes = operator.wait_for_children("/line/room", 2, SOON);
-    proxy.record();
-    drop(quitter);
-    hold.release().await.unwrap();
-    let last = soon(last).await.unwrap();
-    assert!(nodes.iter().any(|node| last.node().ends_with(node)), "{last:?} is none of {nodes:?}");
-    assert_eq!(proxy.counts().requests(Kind::Create), 0);
-    last.release().await.unwrap();
-    operator.wait_for_children("/line/room", 0, SOON);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tasks_of_a_client_are_served_in_the_order_of_their_arrival() {
     let client = client().await;
     let lock = client.mutex("/line/order").unwrap();

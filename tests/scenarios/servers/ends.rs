@@ -2,7 +2,7 @@
 
 use crate::support::queue::held;
 use crate::support::{SESSION, SOON, client_of, on_a_thread, soon};
-use ground::wire::{Admin, Connection, Mode};
+use ground::wire::Admin;
 use ground::{Direction, Ensemble, Proxy, connect_string, until};
 use std::time::{Duration, Instant};
 use zklock::ErrorKind;
@@ -45,22 +45,6 @@ fn leader_is_killed(ensemble: &Ensemble) -> Admin {
     }
     assert!(until(SOON * 2, || ensemble.leader_now().is_some()), "none of the two leads");
     Admin::connect(others[0].address())
-}
-
-#[test]
-fn a_session_that_a_leader_has_ended_may_live_on() {
-    let ensemble = patient_servers();
-    let mut client = Connection::open(ensemble.followers()[0].address(), SESSION).unwrap();
-    client.create(b"/ended-and-alive", b"", Mode::Ephemeral).unwrap();
-    let isolated = isolate_leader(&ensemble);
-    std::thread::sleep(over_to_leader(isolated).saturating_duration_since(Instant::now()));
-    let leader = ensemble.leader().address();
-    let told = Connection::attach(leader, client.session(), client.password(), SESSION);
-    assert_eq!(told.map(drop).unwrap_err().kind(), std::io::ErrorKind::NotFound);
-    let operator = leader_is_killed(&ensemble);
-    assert!(operator.stat("/ended-and-alive").is_some(), "the session has been ended by the quorum");
-    let again = Connection::attach(operator.address(), client.session(), client.password(), SESSION);
-    assert_eq!(again.unwrap().session(), client.session());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

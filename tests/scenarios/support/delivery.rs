@@ -15,7 +15,7 @@ use zklock::{Client, Error, ErrorKind, Hold, HoldState};
 
 /// Longer than the lease that a write proves if only one write went before it (T/4), and shorter than the time for which
 /// the client library waits for a sign of life (2/5 T).
-pub(crate) const BEYOND_A_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 3);
+const BEYOND_A_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 3);
 
 /// Asserts that a hold that was just delivered is valid and has its nodes.
 #[track_caller]
@@ -63,7 +63,12 @@ impl Wait {
 }
 
 /// Asserts that a waiter that is hit queues again, and is not granted the lock beside its holder.
-pub(crate) async fn queues_again(kind: &LockKind, blow: Blow) {
+pub(crate) async fn queues_again(kind: &LockKind) {
+    queues_again_after(kind, Blow::NodeDeleted).await;
+    queues_again_after(kind, Blow::Expiry).await;
+}
+
+async fn queues_again_after(kind: &LockKind, blow: Blow) {
     let mut wait = Wait::new(kind, &format!("again-{blow:?}")).await;
     let node = wait.node();
     blow.strike(&wait.proxy, &wait.operator, &wait.path, &node);

@@ -3,7 +3,7 @@
 
 use crate::support::queue::acquire;
 use crate::support::{SESSION, SOON, settled, soon};
-use ground::{Action, Gate, Kind, Message, Proxy, Side, Trigger, or_once_more, until};
+use ground::{Action, Gate, Kind, Message, Proxy, Side, Trigger, until};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock::{Client, ClientOptions, Hold};
@@ -148,22 +148,4 @@ async fn after_a_reconnect_thousands_send_few_requests_at_a_time_and_no_writes()
     while waits.join_next().await.is_some() {}
     // All at once, because a release of each takes long.
     drop((crowd.server, holds, others));
-}
-
-/// Only in long runs: it takes a minute of processor time.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_breaks_once_takes_none_of_thirty_thousand_holds() {
-    if std::env::var_os("ZKLOCK_LONG").is_none() {
-        return;
-    }
-    let server = Server::start().unwrap();
-    let client = client_of(&server.connect_string()).await;
-    let holds = held(&client, &paths("held", 30_000)).await;
-    // They are watched and guarded by then.
-    tokio::time::sleep(SESSION).await;
-    server.cut();
-    tokio::time::sleep(3 * SESSION).await;
-    let lost = client.stats().losses;
-    or_once_more(lost == 0, &format!("{lost} holds were lost: {:?}", holds[0].state()));
-    drop((server, holds));
 }

@@ -173,29 +173,6 @@ impl Scene {
 }
 
 #[test]
-fn callers_are_granted_in_the_order_in_which_they_come_and_two_have_nodes() {
-    let mut scene = Scene::new(Scheme::Mutex, NEVER);
-    let callers: Vec<_> = (0..5).map(|owner| scene.join(waits(owner))).collect();
-    assert_eq!(scene.begun.len(), 1, "they enter one after the other");
-    let mut turns = Vec::new();
-    for (number, caller) in callers.iter().enumerate() {
-        scene.clock += 100;
-        let place = scene.place(*caller);
-        scene.enters(place);
-        let turn = scene.turn(*caller);
-        assert!(!turns.contains(&turn), "each has a turn of its own");
-        turns.push(turn);
-        assert_eq!(scene.begun.len(), (number + 2).min(5));
-        scene.clock += 100;
-        assert_eq!(scene.release(turn), ReleaseOutcome::Released);
-        assert_eq!(scene.given_up.pop(), Some(place));
-        scene.leaves(place);
-        scene.ends(place);
-    }
-    assert!(scene.callers.is_unused() && scene.answers.is_empty());
-}
-
-#[test]
 fn where_holds_are_brief_the_next_begins_at_their_end_or_after_a_moment() {
     let mut scene = Scene::new(Scheme::Mutex, NEVER);
     let callers: Vec<_> = (0..4).map(|owner| scene.join(waits(owner))).collect();
@@ -357,22 +334,6 @@ fn anybody_may_release_the_turn_of_an_owner_that_never_comes_back() {
     assert_eq!(scene.callers.again(Task(100)), None);
     let grant = scene.others.iter().find(|action| matches!(action, Action::Grant { .. }));
     assert!(matches!(grant, Some(Action::Grant { is_bound: false, .. })));
-}
-
-#[test]
-fn a_lost_turn_stays_until_its_last_hold_is_released() {
-    let mut scene = Scene::new(Scheme::Mutex, NEVER);
-    let (place, turn) = scene.acquires(reentrant(1));
-    assert_eq!(scene.callers.again(Task(1)), Some(turn));
-    scene.callers.handle_lost(place);
-    assert!(!scene.callers.is_held(|_| Trust::Known));
-    scene.leaves(place);
-    scene.ends(place);
-    assert_eq!(scene.release(turn), ReleaseOutcome::Lost);
-    assert_eq!(scene.callers.again(Task(1)), Some(turn), "an inner section must learn of the loss");
-    assert_eq!([(); 2].map(|()| scene.release(turn)), [ReleaseOutcome::Lost; 2]);
-    assert!(scene.callers.is_unused());
-    assert!(scene.others.contains(&Action::Over { turn }));
 }
 
 #[test]
