@@ -337,6 +337,22 @@ fn anybody_may_release_the_turn_of_an_owner_that_never_comes_back() {
 }
 
 #[test]
+fn a_lost_turn_stays_until_its_last_hold_is_released() {
+    let mut scene = Scene::new(Scheme::Mutex, NEVER);
+    let (place, turn) = scene.acquires(reentrant(1));
+    assert_eq!(scene.callers.again(Task(1)), Some(turn));
+    scene.callers.handle_lost(place);
+    assert!(!scene.callers.is_held(|_| Trust::Known));
+    scene.leaves(place);
+    scene.ends(place);
+    assert_eq!(scene.release(turn), ReleaseOutcome::Lost);
+    assert_eq!(scene.callers.again(Task(1)), Some(turn), "an inner section must learn of the loss");
+    assert_eq!([(); 2].map(|()| scene.release(turn)), [ReleaseOutcome::Lost; 2]);
+    assert!(scene.callers.is_unused());
+    assert!(scene.others.contains(&Action::Over { turn }));
+}
+
+#[test]
 fn those_who_wait_are_turned_away_when_the_client_is_closed_or_its_runtime_is_gone() {
     let mut scene = Scene::new(Scheme::Mutex, NEVER);
     let (one, two) = (scene.join(waits(1)), scene.join(waits(2)));

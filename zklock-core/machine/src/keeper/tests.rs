@@ -29,16 +29,6 @@ fn beat(keeper: &mut Keeper, now: Moment) -> Proof {
 }
 
 #[test]
-fn nothing_is_due_without_a_hold() {
-    let mut keeper = keeper();
-    assert_eq!(keeper.poll_timeout(at(0), true), None);
-    assert!(keeper.poll_beat(at(60_000), true).is_none());
-    let hold = keeper.handle_grant(node("/a"), at(0));
-    keeper.handle_release(hold);
-    assert_eq!(keeper.poll_timeout(at(0), true), None);
-}
-
-#[test]
 fn beats_come_twice_as_often_while_less_than_a_quarter_of_the_timeout_is_left() {
     // Of a lease that ends at 11.52 s, a quarter of the timeout is left at 5.52 s.
     for (proven, due) in [(3_520, 5_520), (4_000, 5_520), (4_500, 5_520), (4_600, 5_600), (9_000, 10_000)] {
@@ -71,24 +61,6 @@ fn a_holder_learns_later_if_that_is_asked_for_and_never_later_than_a_third_of_th
         keeper.handle_granted(at(0), T / 2, at(0));
         assert_eq!(keeper.loss_timeout(), Duration::from_millis(asked.clamp(1_200, 4_000)));
     }
-}
-
-#[test]
-fn two_checks_of_its_own_restore_a_hold_that_overslept() {
-    let mut keeper = keeper();
-    let hold = keeper.handle_grant(node("/a"), at(0));
-    for (sent, is_valid) in [(60_000, false), (60_100, false), (60_200, true)] {
-        assert_eq!(keeper.valid_for(hold, at(sent)).is_zero(), !is_valid, "at {sent}");
-        if !is_valid {
-            let proof = beat(&mut keeper, at(sent));
-            keeper.handle_proof(&proof, &all_there(), at(sent + 50));
-        }
-    }
-    // The next lapse is a new one, and is counted anew.
-    let until = keeper.lease().until();
-    assert_eq!(keeper.poll_lost(at(60_200)), None);
-    assert_eq!(keeper.poll_lost(until), None);
-    assert_eq!(keeper.poll_timeout(until, false), Some(until + T / 10));
 }
 
 #[test]
@@ -200,16 +172,6 @@ fn those_that_wait_too_long_for_their_watches_are_named() {
     // The connection has been away.
     keeper.handle_seen(&holds.map(|hold| (hold, Seen::Unknown))[..2], at(2_010));
     assert_eq!(beat(&mut keeper, at(2_401)).nodes.len(), 3);
-}
-
-#[test]
-fn a_request_has_room_for_a_quarter_of_a_mebibyte_of_paths() {
-    let mut keeper = keeper();
-    let long = node(&"x".repeat(100 * 1024));
-    for _ in 0..3 {
-        keeper.handle_grant(long.clone(), at(0));
-    }
-    assert_eq!(beat(&mut keeper, at(2_000)).nodes.len(), 2);
 }
 
 #[test]

@@ -198,30 +198,3 @@ fn a_mark_that_is_not_of_its_naming_makes_no_contender() {
         assert!(!Name::is_holder_of_kazoos_semaphore(text), "{text}");
     }
 }
-
-#[test]
-fn schemes_see_those_that_their_libraries_see() {
-    let all = [
-        Scheme::Mutex,
-        Scheme::Read,
-        Scheme::Write,
-        Scheme::Latch,
-        Scheme::Lease,
-        Scheme::KazooLock,
-        Scheme::KazooRead,
-        Scheme::WriteLock,
-        Scheme::Single,
-    ];
-    let seen = |scheme: Scheme| all.into_iter().filter(|other| scheme.sees(*other)).collect::<Vec<_>>();
-    assert_eq!(seen(Scheme::Mutex), [Scheme::Mutex]);
-    assert_eq!(seen(Scheme::Read), [Scheme::Read, Scheme::Write]);
-    assert_eq!(seen(Scheme::Write), [Scheme::Read, Scheme::Write]);
-    assert_eq!(seen(Scheme::Latch), [Scheme::Latch]);
-    assert_eq!(seen(Scheme::Lease), [Scheme::Lease]);
-    assert_eq!(seen(Scheme::KazooLock), [Scheme::KazooLock, Scheme::KazooRead]);
-    assert_eq!(seen(Scheme::KazooRead), [Scheme::KazooLock, Scheme::KazooRead]);
-    assert_eq!(seen(Scheme::WriteLock), [Scheme::Mutex, Scheme::Latch, Scheme::WriteLock]);
-    assert_eq!(seen(Scheme::Single), [Scheme::Single]);
-    let leave: Vec<_> = all.into_iter().filter(|scheme| scheme.may_leave_a_reader()).collect();
-    assert_eq!(leave, [Scheme::Write, Scheme::KazooLock]);
-}

@@ -45,6 +45,34 @@ fn a_node_that_lingers_is_not_taken_after_a_close_or_by_one_whom_others_are_ahea
 }
 
 #[test]
+fn a_node_that_is_held_need_not_be_confirmed_for_one_who_waits() {
+    let (mut scene, place) = idle();
+    let _ = scene.take(1).unwrap();
+    scene.trust = Trust::Unproven;
+    let _ = scene.join(waits(2));
+    assert!(!scene.others.contains(&Action::Prove { place }));
+}
+
+#[test]
+fn those_who_wait_pass_it_on_in_order_and_are_noticed() {
+    let passing = Passing { turns: 2, ..Passing::default() };
+    let mut scene = Scene::new(Scheme::Mutex, passing);
+    let callers: Vec<_> = (0..5).map(|owner| scene.join(waits(owner))).collect();
+    let place = scene.place(callers[0]);
+    scene.enters(place);
+    assert!(scene.others.contains(&Action::Wanted { place, is_wanted: true }), "one of this process waits");
+    let mut turn = scene.turn(callers[0]);
+    for caller in &callers[1..] {
+        assert_eq!(scene.answer(*caller), None, "it is held");
+        assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
+        turn = scene.turn(*caller);
+    }
+    assert!(scene.others.contains(&Action::Wanted { place, is_wanted: false }));
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released, "it does not linger");
+    assert_eq!(scene.begun.len(), 1);
+}
+
+#[test]
 fn while_others_wait_so_many_follow_one_another() {
     let mut scene = Scene::new(Scheme::Mutex, Passing { turns: 3, ..LINGERS });
     let callers: Vec<_> = (0..5).map(|owner| scene.join(waits(owner))).collect();
@@ -77,6 +105,37 @@ fn one_who_tries_beside_readers_leaves_them_their_node() {
 }
 
 #[test]
+fn a_node_that_is_not_known_is_confirmed_before_one_who_waits_takes_it() {
+    let (mut scene, place) = idle();
+    scene.trust = Trust::Unproven;
+    assert_eq!(scene.take(1), None);
+    let one = scene.join(waits(1));
+    assert!(
+        scene.others.contains(&Action::Prove { place })
+            && scene.others.contains(&Action::Asks { caller: one })
+    );
+    let checks =
+        |scene: &Scene| scene.others.iter().filter(|action| matches!(action, Action::Prove { .. })).count();
+    let checked = |scene: &mut Scene| {
+        let (trust, now) = (scene.trust, scene.now());
+        scene.callers.handle_checked(place, |_| trust, now);
+        scene.act();
+    };
+    checked(&mut scene);
+    assert_eq!(checks(&scene), 2, "a lapsed lease takes two");
+    checked(&mut scene);
+    assert_eq!(checks(&scene), 2, "after that there is a pause");
+    assert_eq!(scene.callers.poll_timeout(), Some(at(1_010)));
+    scene.clock = 1_010;
+    scene.times_out();
+    assert_eq!(checks(&scene), 3);
+    scene.trust = Trust::Known;
+    checked(&mut scene);
+    assert!(matches!(scene.answer(one), Some(Answer::Held(_))));
+    assert_eq!(scene.callers.poll_timeout(), None, "no pause is left");
+}
+
+#[test]
 fn a_node_does_not_linger_for_a_client_that_nobody_has() {
     let (mut scene, place) = idle();
     scene.callers.handle_deserted();
@@ -90,4 +149,18 @@ fn a_node_does_not_linger_for_a_client_that_nobody_has() {
     assert_eq!(scene.given_up, [], "it is held");
     assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [place]);
+}
+
+#[test]
+fn the_node_of_a_writer_with_a_reader_inside_is_not_passed_on() {
+    let mut scene = Scene::new(Scheme::Write, LINGERS);
+    let (place, turn) = scene.acquires(reentrant(1));
+    let next = scene.join(waits(2));
+    assert!(!scene.has_begun(next), "it is to take that node");
+    assert!(scene.callers.end_passing(turn));
+    scene.act();
+    assert!(scene.has_begun(next), "it queues for another");
+    assert_eq!(scene.release(turn), ReleaseOutcome::Released);
+    assert_eq!(scene.given_up, [place]);
+    assert!(!scene.callers.end_passing(turn), "it has ended");
 }

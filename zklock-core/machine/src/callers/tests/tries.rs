@@ -52,6 +52,19 @@ fn a_try_is_told_at_once_that_the_lock_is_held_or_that_others_wait() {
 }
 
 #[test]
+fn tries_ask_no_more_until_what_they_know_may_have_changed() {
+    let (mut scene, lease) = remembers();
+    for _ in 0..9 {
+        let caller = try_in(&mut scene, 7, &lease);
+        assert_eq!(scene.answer(caller), Some(Answer::Busy));
+    }
+    assert_eq!(scene.begun.len(), 2);
+    // One that waits is not told so.
+    let waits = scene.join(waits(5));
+    assert!(scene.has_begun(waits));
+}
+
+#[test]
 fn what_a_try_remembers_ends_with_its_session_its_watch_and_its_time() {
     let stops = |scene: &Scene| scene.others.contains(&Action::StopWatching);
     let (mut scene, lease) = remembers();

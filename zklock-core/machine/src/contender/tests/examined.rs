@@ -68,18 +68,6 @@ fn they_are_looked_at_before_a_grant_unless_they_are_known() {
 }
 
 #[test]
-fn a_grant_names_one_that_it_was_told_to_ignore() {
-    let careless = Claim { foreign: Foreign::IgnoreUnknown, ..mutex() };
-    let mut contender = begun(careless.clone(), &Arc::default(), &UNKNOWN);
-    let ignored = |contender: &mut Contender| match contender.poll_verdict() {
-        Some(Verdict::Granted { ignored, .. }) => ignored,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(ignored(&mut contender), [format!("/a/{}", UNKNOWN[0])]);
-    assert_eq!(ignored(&mut begun(careless, &Arc::default(), &["config", "worker-7"])), [""; 0]);
-}
-
-#[test]
 fn one_that_is_ephemeral_is_refused() {
     let mut contender = begun(mutex(), &Arc::default(), &UNKNOWN);
     answer(&mut contender, vec![Outcome::Found(node(None)), Outcome::Found(node(Some(9)))]);

@@ -287,27 +287,3 @@ fn some_beats_at_most_are_under_way_and_none_is_after_the_connection_has_ended()
     assert_eq!(beat(&mut keeper, at(8_600)).nodes, node("/a"));
     assert!(keeper.poll_beat(at(9_599), true).is_none());
 }
-
-#[test]
-fn an_attempt_whose_answer_is_late_makes_beats_though_nothing_is_held() {
-    let mut keeper = keeper();
-    keeper.handle_awaiting(at(60_000));
-    assert_eq!(keeper.poll_timeout(at(61_000), true), Some(at(61_000)));
-    let first = beat(&mut keeper, at(61_000));
-    assert_eq!(first.nodes, node("/"));
-    assert_eq!(keeper.poll_timeout(at(61_000), true), Some(at(62_000)));
-    keeper.handle_proof(&first, &all_there(), at(61_500));
-    beat(&mut keeper, at(62_000));
-    // Another one has just sent a write, which is as good as a beat.
-    keeper.handle_awaiting(at(62_900));
-    assert_eq!(keeper.poll_timeout(at(63_000), true), Some(at(63_900)));
-    keeper.handle_awaited();
-    assert!(keeper.poll_timeout(at(63_000), true).is_some());
-    keeper.handle_awaited();
-    assert_eq!(keeper.poll_timeout(at(63_000), true), None);
-
-    let mut without = super::keeper().without_heartbeat();
-    without.handle_awaiting(at(60_000));
-    assert_eq!(without.poll_timeout(at(70_000), true), None);
-    assert!(without.poll_beat(at(70_000), true).is_none());
-}
