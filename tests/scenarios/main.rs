@@ -104,11 +104,11 @@ mod access {
     mod chroot;
     mod lists;
     mod login;
+    mod refused;
     mod rights;
     mod rights_taken;
     mod sasl;
     mod secrets;
-    mod strangers;
     mod undeletable;
 }
 

@@ -158,28 +158,6 @@ async fn what_was_done_when_a_reply_was_lost_is_found_done() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_set_and_remove_at_once_do_it_once() {
-    let path = "/barrier/race/a/b";
-    let mut clients = Vec::new();
-    for _ in 0..8 {
-        clients.push(client().await);
-    }
-    for _ in 0..10 {
-        let (mut sets, mut removes) = (JoinSet::new(), JoinSet::new());
-        for client in &clients {
-            let barrier = client.barrier(path).unwrap();
-            sets.spawn(async move { barrier.set().await.unwrap() });
-        }
-        assert_eq!(soon(sets.join_all()).await.into_iter().filter(|set| *set).count(), 1);
-        for client in &clients {
-            let barrier = client.barrier(path).unwrap();
-            removes.spawn(async move { barrier.remove().await.unwrap() });
-        }
-        assert_eq!(soon(removes.join_all()).await.into_iter().filter(|removed| *removed).count(), 1);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_behind_lets_nobody_pass() {
     let ensemble = Ensemble::builder().servers(3).tick(Duration::from_millis(200)).start();
     let _talk = ensemble.keep_talking();

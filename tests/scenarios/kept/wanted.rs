@@ -2,12 +2,10 @@
 
 use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
 use crate::support::queue::{acquire, granted, held};
-use crate::support::strangers::{SPOKEN, in_naming, put};
+use crate::support::strangers::put;
 use crate::support::{SOON, client, operator, proxied_client, soon};
-use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
-use zklock::further::Role;
 use zklock::{Hold, HoldState, LockSpec};
 
 /// How long to wait to see that nothing happens.
@@ -32,22 +30,6 @@ async fn of_every_kind() {
         soon(hold.release()).await.unwrap();
         assert!(!hold.is_wanted() && !soon(hold.wanted()).await.unwrap(), "{kind}: it is over");
         soon(granted(rival).await.release()).await.unwrap();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_every_library() {
-    let (ours, admin) = (client().await, operator());
-    for (number, (naming, role)) in SPOKEN.into_iter().enumerate() {
-        let path = format!("/wanted/libraries/{number}");
-        let own = if role == Role::Read { Role::Write } else { role };
-        let hold = held(&in_naming(&ours, &path, &naming, own)).await;
-        assert!(!is_told(&hold).await, "{naming:?}, {role:?}: nobody waits");
-        // A later contender, whose name is the holder's except for the number.
-        let name = hold.node().rsplit('/').next().unwrap();
-        admin.create_mode(&format!("{path}/{}", &name[..name.len() - 10]), "", Mode::EphemeralSequential);
-        assert!(soon(hold.wanted()).await.unwrap(), "{naming:?}, {role:?}");
-        soon(hold.release()).await.unwrap();
     }
 }
 

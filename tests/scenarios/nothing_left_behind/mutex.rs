@@ -1,7 +1,6 @@
 //! Promise 5: an attempt that comes to nothing, and a client that ends, leave no node.
 
 use crate::support::queue::acquire;
-use crate::support::sweep::dropped_at_any_moment;
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::{Action, Direction, Gate, Kind, Trigger, shared, until};
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ async fn held_by_another(path: &str) -> Hold {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_of_a_free_lock_dropped_at_any_moment_leaves_no_node() {
+    const ROUNDS: u32 = 300;
     let (client, admin, path) = (client().await, operator(), "/race-at-the-grant");
     let lock = client.mutex(path).unwrap();
     let one = Instant::now();
@@ -23,8 +23,21 @@ async fn an_acquire_of_a_free_lock_dropped_at_any_moment_leaves_no_node() {
         soon(lock.acquire()).await.unwrap().release().await.unwrap();
     }
     // The grants come in the first quarter of this span, the drops at any time in it.
-    let span = one.elapsed() / 5;
-    dropped_at_any_moment(300, span, || acquire(&lock)).await;
+    let (span, mut dropped) = (one.elapsed() / 5, 0);
+    for round in 0..ROUNDS {
+        let call = acquire(&lock);
+        let (pause, start) = (span * (round * 37 % 100) / 100, Instant::now());
+        // A timer would be too coarse by a factor of ten.
+        while start.elapsed() < pause {
+            std::thread::yield_now();
+        }
+        call.abort();
+        match soon(call).await {
+            Ok(hold) => drop(hold.unwrap()),
+            Err(_) => dropped += 1,
+        }
+    }
+    assert!((1..ROUNDS).contains(&dropped), "no race: {dropped} of {ROUNDS} were dropped");
     admin.wait_for_children(path, 0, SOON);
     settled(&client).await;
     // Whatever the drops met, the lock is free.

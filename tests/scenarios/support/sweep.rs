@@ -6,7 +6,6 @@ use crate::support::queue::acquire;
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, until};
-use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use zklock::{Client, Error, Hold};
 
@@ -38,32 +37,6 @@ pub(crate) async fn drop_at<T>(call: JoinHandle<Result<T, Error>>, held: &Hook, 
     call.abort();
     let stopped = soon(call).await;
     assert!(stopped.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
-}
-
-/// Drops calls at any moment of the time that one takes, and a bit later. Asserts that some were at their end, and some were not.
-pub(crate) async fn dropped_at_any_moment<T>(
-    rounds: u32,
-    span: Duration,
-    begin: impl Fn() -> JoinHandle<Result<T, Error>>,
-) {
-    let (mut done, mut dropped) = (0, 0);
-    for round in 0..rounds {
-        let call = begin();
-        let (pause, start) = (span * (round * 37 % 100) / 100, Instant::now());
-        // A timer would be too coarse by a factor of ten.
-        while start.elapsed() < pause {
-            std::thread::yield_now();
-        }
-        call.abort();
-        match soon(call).await {
-            Ok(result) => {
-                done += 1;
-                drop(result.unwrap());
-            }
-            Err(_) => dropped += 1,
-        }
-    }
-    assert!(done > 0 && dropped > 0, "no race: {done} were done, {dropped} dropped");
 }
 
 /// The messages at which a fault does most harm: the creation of the first node, and what tells a waiter that it is its turn.

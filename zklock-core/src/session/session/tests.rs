@@ -226,6 +226,19 @@ fn the_servers_say_what_the_session_can_do_and_how_long_it_lives() {
 }
 
 #[test]
+fn a_server_that_grants_less_than_half_loses_the_holds_at_once() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        session.ask();
+        session.granted("a:2181", clock::now(), TIMEOUT / 2 - Duration::from_millis(1));
+        assert_eq!(hold.lost().now_or_never(), Some(Ok(Some(LossReason::LeaseLapsed))));
+        assert!(hold.valid_for().is_zero());
+    });
+}
+
+#[test]
 fn a_heartbeat_names_what_is_held_and_counts_how_late_its_answer_is() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();

@@ -164,3 +164,38 @@ fn the_node_of_a_writer_with_a_reader_inside_is_not_passed_on() {
     assert_eq!(scene.given_up, [place]);
     assert!(!scene.callers.end_passing(turn), "it has ended");
 }
+
+#[test]
+fn a_node_that_lingers_is_taken_again_and_again() {
+    let (mut scene, place) = idle();
+    for owner in 1..5 {
+        let turn = scene.take(owner).expect("it lingers");
+        assert_eq!(scene.callers.again(super::Task(owner)), None, "it did not ask for a reentrant hold");
+        assert_eq!(scene.take(9), None, "it is held");
+        assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
+    }
+    assert_eq!(scene.begun.len(), 1);
+    assert_eq!(scene.callers.kept(), Some(place));
+}
+
+#[test]
+fn a_node_that_the_session_knows_to_be_lost_is_not_passed_on() {
+    let (mut scene, place) = idle();
+    let turn = scene.take(1).unwrap();
+    scene.trust = Trust::Over;
+    assert_eq!(scene.release(turn), ReleaseOutcome::Lost);
+    assert_eq!(scene.given_up, [place]);
+}
+
+/// One of them may still rely on what it was told just before the loss.
+#[test]
+fn a_lost_node_of_several_readers_is_given_up_when_the_last_of_them_lets_go() {
+    let mut scene = Scene::new(Scheme::Read, LINGERS);
+    let (place, one) = scene.acquires(waits(1));
+    let two = scene.take(2).unwrap();
+    scene.callers.handle_lost(place);
+    assert_eq!(scene.release(one), ReleaseOutcome::Lost);
+    assert_eq!(scene.given_up, []);
+    assert_eq!(scene.release(two), ReleaseOutcome::Lost);
+    assert_eq!(scene.given_up, [place]);
+}

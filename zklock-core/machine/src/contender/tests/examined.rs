@@ -2,7 +2,7 @@
 
 use super::{NOW, SESSION, at};
 use crate::Moment;
-use crate::claim::{Claim, Foreign};
+use crate::claim::Claim;
 use crate::contender::Contender;
 use crate::drive::Machine;
 use crate::lasting::Lasting;
