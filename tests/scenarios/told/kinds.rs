@@ -28,5 +28,5 @@ of_each! {
     a_holder_is_told_within_a_heartbeat_that_its_node_or_everything_was_deleted:
         told_of_a_deletion(MUTEX, READER, WRITER, PERMITS);
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    a_reader_within_its_writer_is_loss_timeout_a_heartbeat: told_of_anything(READER);
+    a_reader_within_its_writer_is_told_within_a_heartbeat: told_of_anything(READER);
 }
