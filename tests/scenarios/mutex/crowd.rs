@@ -1,8 +1,8 @@
 //! More locks at once than one session, or one request, can bear.
 
-use crate::support::{SESSION, client, operator, proxied_client, says, soon};
+use crate::support::{SESSION, SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, Side, or_once_more, shared};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::task::JoinSet;
 use zklock::{Client, ClientOptions, ErrorKind, LockSpec};
 
