@@ -2,13 +2,18 @@
 
 use super::crowd::{Gathering, Mishaps, Plan};
 use super::machine::protocol::Patience;
-use super::subject::{Passes, Sort};
-use super::suite::{Case, crowd, crowd_walks};
+use super::machine::turns::Passing;
+use super::subject::Sort;
+use super::suite::{Case, crowd};
+use std::time::Duration;
 
-const NEVER: Passes = Passes { lingers: false, turns: 1 };
-const LINGERS: Passes = Passes { lingers: true, turns: 1 };
-const TWO_TURNS: Passes = Passes { lingers: false, turns: 2 };
-const BOTH: Passes = Passes { lingers: true, turns: 2 };
+/// Longer than anything else takes.
+const LONG: Duration = Duration::from_secs(1_000);
+
+const NEVER: Passing = Passing { linger: Duration::ZERO, turns: 1 };
+const LINGERS: Passing = Passing { linger: LONG, turns: 1 };
+const TWO_TURNS: Passing = Passing { linger: Duration::ZERO, turns: 2 };
+const BOTH: Passing = Passing { linger: LONG, turns: 2 };
 
 const NONE: Mishaps = Mishaps::NONE;
 const CANCEL: Mishaps = Mishaps { cancels: 1, ..NONE };
@@ -22,7 +27,7 @@ const READS: Plan = Plan { lock: 1, ..WAITS };
 const AGAIN: Plan = Plan { is_reentrant: true, ..WAITS };
 
 /// Processes with these callers of one lock. Each caller is an owner of its own, unless it says whose it is.
-fn of(name: &'static str, sort: Sort, passes: Passes, processes: &[&[Plan]], mishaps: Mishaps) -> Gathering {
+fn of(name: &'static str, sort: Sort, passes: Passing, processes: &[&[Plan]], mishaps: Mishaps) -> Gathering {
     let own = |(number, plan): (usize, &Plan)| Plan {
         owner: if plan.owner == 0 { 100 + number as u8 } else { plan.owner },
         ..*plan
@@ -115,10 +120,8 @@ pub(crate) fn short() -> Vec<Case> {
             keeps_all: true,
             ..of("waits for itself", Mutex, NEVER, &[&itself], NONE)
         }),
-        crowd_walks(
-            of("3 3, everything", Mutex, BOTH, &[&[WAITS, WAITS, TRIES], &[WAITS, AGAIN, TRIES]], wild()),
-            1_500,
-        ),
+        crowd(of("3 3, everything", Mutex, BOTH, &[&[WAITS, WAITS, TRIES], &[WAITS, AGAIN, TRIES]], wild()))
+            .walks(1_500),
     ]
 }
 
@@ -131,13 +134,13 @@ pub(crate) fn long() -> Vec<Case> {
         crowd(of("2 1, lapse, cancel", Sort::Mutex, NEVER, &[two, &[WAITS]], lapse)),
         crowd(of("turns, 3 1, cancel", Sort::Mutex, TWO_TURNS, &[three, &[WAITS]], CANCEL)),
         crowd(rivals("lingers, readers 3, writer, lapse", LINGERS, three, Mishaps { lapses: 1, ..NONE })),
-        crowd_walks(of("long: 3 3", Sort::Mutex, BOTH, &[three, &[WAITS, AGAIN, TRIES]], wild()), 50_000),
-        crowd_walks(of("long: readers", Sort::Read, BOTH, &[three, &[WAITS, AGAIN, TRIES]], wild()), 50_000),
+        crowd(of("long: 3 3", Sort::Mutex, BOTH, &[three, &[WAITS, AGAIN, TRIES]], wild())).walks(50_000),
+        crowd(of("long: readers", Sort::Read, BOTH, &[three, &[WAITS, AGAIN, TRIES]], wild())).walks(50_000),
     ]
 }
 
 /// Readers of one process, and a writer of another.
-fn rivals(name: &'static str, passes: Passes, readers: &[Plan], mishaps: Mishaps) -> Gathering {
+fn rivals(name: &'static str, passes: Passing, readers: &[Plan], mishaps: Mishaps) -> Gathering {
     let writer = Plan { lock: 1, owner: 9, ..WAITS };
     Gathering {
         locks: vec![(Sort::Read, passes), (Sort::Write, NEVER)],

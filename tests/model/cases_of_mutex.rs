@@ -2,7 +2,7 @@
 
 use super::pulse::{Server, Stops};
 use super::setup::{CANCEL, DELETION, EXPIRY, Faults, LOSS, NONE, Setup};
-use super::suite::{Case, moves, pulses, scene, stalls, walks, wanders};
+use super::suite::{Case, lease, scene, walks};
 
 const LOSS_AND_CANCEL: Faults = Faults { losses: 1, ..CANCEL };
 const EXPIRY_AND_LOSS: Faults = Faults { expiries: 1, ..LOSS };
@@ -36,9 +36,9 @@ pub(crate) fn short() -> Vec<Case> {
         scene(Setup { tells_origin: false, ..Setup::new("2, old server", 2, EXPIRY_AND_LOSS) }),
         scene(Setup::new("3, deletion", 3, DELETION)),
     ];
-    cases.extend([5, 2].into_iter().flat_map(|period| pulses(period, 12)));
+    cases.extend([5, 2].into_iter().flat_map(|period| cut(period, 12)));
     cases.extend(moving(10));
-    cases.extend([stalls(5, 0, 2, 40_000), stalls(4, 2, 2, 40_000), stalls(2, 3, 3, 40_000)]);
+    cases.extend([stalls(5, 0, 2), stalls(4, 2, 2), stalls(2, 3, 3)]);
     cases.extend(wandering());
     cases.extend([
         walks(Setup::new("4 clients, two cancels", 4, Faults { cancels: 2, ..NONE }), 4_000),
@@ -54,27 +54,48 @@ fn numbered(next: i32, setup: Setup) -> Setup {
     Setup { parent: Some(next), ..setup }
 }
 
+const ONE: &[Server] = &[Server::Granting(20)];
+
+/// One link stops: the client's for a while, or the leader's for good.
+fn cut(period: u8, end: u8) -> [Case; 2] {
+    let stops = |client, leader| Stops { client, leader, resumes: false };
+    [
+        lease("client stalls", period, end, stops(1, 0), ONE),
+        lease("leader cut off", period, end, stops(0, 1), ONE),
+    ]
+}
+
+/// Both links may stop for a while, so often, during three timeouts.
+fn stalls(period: u8, client: u8, leader: u8) -> Case {
+    let name = format!("stalls {client} and {leader}");
+    lease(&name, period, 60, Stops { client, leader, resumes: true }, ONE).walks(40_000)
+}
+
 /// Sessions that move to another server.
 fn moving(end: u8) -> Vec<Case> {
     use Server::{Deposed, Granting};
     let one = |client, leader| Stops { client, leader, resumes: true };
     vec![
-        moves("another server", 5, end, one(0, 1), &[Granting(20), Granting(20)]),
+        lease("another server", 5, end, one(0, 1), &[Granting(20), Granting(20)]),
         // The least that another server may grant.
-        moves("half of T", 2, end, one(0, 1), &[Granting(20), Granting(10)]),
-        moves("twice T", 2, end, one(1, 0), &[Granting(10), Granting(20)]),
-        moves("a deposed leader", 5, end, one(0, 1), &[Granting(20), Deposed]),
-        moves("half, and back", 2, end - 2, one(1, 1), &[Granting(20), Granting(10), Granting(20)]),
-        moves("deposed, and back", 5, end - 2, one(1, 1), &[Granting(20), Deposed, Granting(20)]),
+        lease("half of T", 2, end, one(0, 1), &[Granting(20), Granting(10)]),
+        lease("twice T", 2, end, one(1, 0), &[Granting(10), Granting(20)]),
+        lease("a deposed leader", 5, end, one(0, 1), &[Granting(20), Deposed]),
+        lease("half, and back", 2, end - 2, one(1, 1), &[Granting(20), Granting(10), Granting(20)]),
+        lease("deposed, and back", 5, end - 2, one(1, 1), &[Granting(20), Deposed, Granting(20)]),
     ]
 }
 
 /// The same at random.
 fn wandering() -> Vec<Case> {
     use Server::{Deposed, Granting};
+    let stops = Stops { client: 3, leader: 3, resumes: true };
+    let wanders = |period, servers: &'static [Server]| {
+        lease(&format!("{} servers", servers.len()), period, 60, stops, servers).walks(40_000)
+    };
     vec![
-        wanders(2, 40_000, &[Granting(20), Granting(10), Deposed, Granting(20), Granting(10)]),
-        wanders(5, 40_000, &[Granting(20), Granting(20), Deposed, Granting(20)]),
+        wanders(2, &[Granting(20), Granting(10), Deposed, Granting(20), Granting(10)]),
+        wanders(5, &[Granting(20), Granting(20), Deposed, Granting(20)]),
     ]
 }
 
@@ -100,7 +121,7 @@ pub(crate) fn long() -> Vec<Case> {
         walks(wild("5 clients, everything", 5, 3), 100_000),
         walks(ticking("4 clients, ticks", 4), 100_000),
     ];
-    cases.extend([5, 3].into_iter().flat_map(|period| pulses(period, 14)));
+    cases.extend([5, 3].into_iter().flat_map(|period| cut(period, 14)));
     cases.extend(moving(12));
     cases
 }

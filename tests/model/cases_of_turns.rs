@@ -1,8 +1,10 @@
 //! The cases of nodes that are passed on within a process.
 
+use super::machine::turns::Passing;
 use super::setup::{DELETION, Faults, LOSS, NONE, Setup};
-use super::subject::{Passes, Sort, Want};
+use super::subject::{Sort, Want};
 use super::suite::{Case, scene, walks};
+use std::time::Duration;
 
 const MUTEX: Want = Want::new("/a", Sort::Mutex);
 const READ: Want = Want::new("/a", Sort::Read);
@@ -11,19 +13,19 @@ const PERMIT: Want =
     Want::new("/s/locks", Sort::Semaphore { permits: "/s/leases", count: 1, limit: 1, limit_at: None });
 const B: Want = Want::new("/b", Sort::Mutex);
 
-const LINGERS: Passes = Passes { lingers: true, turns: 1 };
-const TWO_TURNS: Passes = Passes { lingers: false, turns: 2 };
-const BOTH: Passes = Passes { lingers: true, turns: 2 };
+const LINGERS: Passing = Passing { linger: Duration::from_secs(5), turns: 1 };
+const TWO_TURNS: Passing = Passing { linger: Duration::ZERO, turns: 2 };
+const BOTH: Passing = Passing { linger: Duration::from_secs(5), turns: 2 };
 
 /// A holder that asks who waits, but always releases.
-const ASKS: Passes = Passes { lingers: false, turns: 1 };
+const ASKS: Passing = Passing { linger: Duration::ZERO, turns: 1 };
 
 /// Somebody asks in the node, and an operator writes to it.
 const ASKED: Faults = Faults { revokes: 1, changes: 1, losses: 1, ..NONE };
 const TAKE: Faults = Faults { takes: 1, ..NONE };
 
 /// Clients that want one thing each. The first of them pass their nodes on.
-fn each(name: &'static str, wants: &[Want], passing: usize, passes: Passes, faults: Faults) -> Setup {
+fn each(name: &'static str, wants: &[Want], passing: usize, passes: Passing, faults: Faults) -> Setup {
     let wants: Vec<_> = wants.iter().map(|want| vec![*want]).collect();
     Setup::of(name, &wants, faults).passing(passing, passes)
 }

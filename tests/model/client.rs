@@ -6,9 +6,10 @@
 use super::line::Line;
 use super::lingering::Passed;
 use super::machine::Moment;
+use super::machine::name::Uuid;
 use super::machine::protocol::{Operation, Outcome, Verdict, WatchEvent};
 use super::setup::Plan;
-use super::subject::{Answer, Attempt, Machine, Sort};
+use super::subject::{Attempt, Sort};
 use super::tries::Recollection;
 use super::watch::Watch;
 
@@ -39,8 +40,7 @@ pub(crate) struct Flight {
 
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Client {
-    machine: &'static Machine,
-    pub(crate) contender: Box<dyn Attempt>,
+    pub(crate) contender: Attempt,
     /// The number of its attempt.
     pub(crate) attempt: u8,
     pub(crate) caller: Caller,
@@ -72,10 +72,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(machine: &'static Machine, plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan) -> Self {
         Self {
-            machine,
-            contender: new_attempt(machine, plan),
+            contender: new_attempt(plan),
             attempt: 1,
             caller: if plan.within.is_some() { Caller::Asleep } else { Caller::Wants },
             was_granted: false,
@@ -96,7 +95,7 @@ impl Client {
 
     /// Begins the next attempt.
     pub(crate) fn try_again(&mut self, plan: &Plan) {
-        self.contender = new_attempt(self.machine, plan);
+        self.contender = new_attempt(plan);
         self.attempt += 1;
         self.memory = None;
         (self.caller, self.was_granted, self.was_busy) = (Caller::Wants, false, false);
@@ -107,7 +106,7 @@ impl Client {
 
     /// Begins to take the read side within this node.
     pub(crate) fn begin_within(&mut self, plan: &Plan, writer: &str) {
-        self.contender = (self.machine.contender)(&plan.wants, Some(name_of(writer)), plan.patience);
+        self.contender = Attempt::new(&plan.wants, Some(&name_of(writer)), plan.patience);
         self.caller = Caller::Wants;
     }
 
@@ -117,7 +116,11 @@ impl Client {
         if let Some(session) = &line.session {
             let mark = (u128::from(serial) << 8) + u128::try_from(number).unwrap_or(0) + 1;
             // The mark begins with the client, so that the order of names is not that of creation.
-            self.contender.handle_session(session.id, session.lease.heartbeat(), mark.reverse_bits());
+            self.contender.handle_session(
+                session.id,
+                session.lease.heartbeat(),
+                Uuid::from_random(mark.reverse_bits()),
+            );
         }
     }
 
@@ -196,8 +199,7 @@ impl Client {
             self.proofs.push((path, sent));
         }
         let is_write = is_done && operation.is_quorum_write();
-        let answer = if is_write { Answer::QuorumWrite } else { Answer::Read };
-        if let (Some(session), true) = (&mut line.session, (self.machine.renews)(answer)) {
+        if let (Some(session), true) = (&mut line.session, is_write) {
             session.lease.acknowledge(sent, now);
             session.last_sent = session.last_sent.max(sent);
         }
@@ -299,8 +301,8 @@ impl Client {
     }
 }
 
-fn new_attempt(machine: &Machine, plan: &Plan) -> Box<dyn Attempt> {
-    let mut attempt = (machine.contender)(&plan.wants, None, plan.patience);
+fn new_attempt(plan: &Plan) -> Attempt {
+    let mut attempt = Attempt::new(&plan.wants, None, plan.patience);
     if plan.remembers {
         attempt.handle_tried_before();
     }

@@ -7,10 +7,13 @@
 use super::ensemble::{Child, Ensemble, Owner};
 use super::explorer::{Actions, Violation, World};
 use super::machine::Moment;
+use super::machine::claim::Claim;
 use super::machine::protocol::{Node, Operation, Origin, Outcome, Patience};
 use super::machine::status::Status;
+use super::machine::turns::Passing;
 use super::process::{Person, Process, Shared, Spot, View};
-use super::subject::{Machine, Passes, Sort, Want};
+use super::subject::{Sort, Want};
+use super::trouble::budget;
 use super::watch::{Target, Watch};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -39,40 +42,27 @@ pub(crate) struct Plan {
     pub(crate) writes: bool,
 }
 
-/// How often each thing may still happen.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub(crate) struct Mishaps {
-    /// Callers that go away, before they have their answer or as they get it.
-    pub(crate) cancels: u8,
-    /// Flights whose replies are lost.
-    pub(crate) losses: u8,
-    /// Holds that are lost.
-    pub(crate) lapses: u8,
-    pub(crate) expiries: u8,
-    /// Times that a process's nodes have to be confirmed again, and checks without an answer.
-    pub(crate) doubts: u8,
-    /// Heartbeats.
-    pub(crate) steps: u8,
-    /// Nodes that have lingered for long enough.
-    pub(crate) timeouts: u8,
-    /// Processes whose last handle is dropped.
-    pub(crate) deserts: u8,
-    /// Clients that are closed.
-    pub(crate) closes: u8,
-}
-
-impl Mishaps {
-    pub(crate) const NONE: Self = Self {
-        cancels: 0,
-        losses: 0,
-        lapses: 0,
-        expiries: 0,
-        doubts: 0,
-        steps: 0,
-        timeouts: 0,
-        deserts: 0,
-        closes: 0,
-    };
+budget! {
+    /// How often each thing may still happen.
+    Mishaps {
+        /// Callers that go away, before they have their answer or as they get it.
+        cancels,
+        /// Flights whose replies are lost.
+        losses,
+        /// Holds that are lost.
+        lapses,
+        expiries,
+        /// Times that a process's nodes have to be confirmed again, and checks without an answer.
+        doubts,
+        /// Heartbeats.
+        steps,
+        /// Nodes that have lingered for long enough.
+        timeouts,
+        /// Processes whose last handle is dropped.
+        deserts,
+        /// Clients that are closed.
+        closes,
+    }
 }
 
 /// One configuration.
@@ -80,7 +70,7 @@ impl Mishaps {
 pub(crate) struct Gathering {
     pub(crate) name: &'static str,
     /// The locks of each process, all at one path.
-    pub(crate) locks: Vec<(Sort, Passes)>,
+    pub(crate) locks: Vec<(Sort, Passing)>,
     /// The callers of each process.
     pub(crate) processes: Vec<Vec<Plan>>,
     /// Whether an owner does one thing at a time: while one of its calls waits, it does not call again.
@@ -90,6 +80,13 @@ pub(crate) struct Gathering {
     /// Whether things can happen between the moment when a call finds nothing at once and that when it queues.
     pub(crate) is_apart: bool,
     pub(crate) mishaps: Mishaps,
+}
+
+impl Gathering {
+    /// The claim of the lock with this number.
+    pub(crate) fn claim(&self, lock: usize) -> Claim {
+        Want::new(PATH, self.locks[lock].0).claim()
+    }
 }
 
 /// Something that can happen. The first number is the process's.
@@ -132,7 +129,6 @@ pub(crate) enum Event {
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
     gathering: Shared,
-    machine: &'static Machine,
     ensemble: Ensemble,
     processes: Vec<Process>,
     mishaps: Mishaps,
@@ -153,13 +149,12 @@ impl Hash for Crowd {
 }
 
 impl Crowd {
-    pub(crate) fn new(gathering: &Gathering, machine: &'static Machine) -> Self {
+    pub(crate) fn new(gathering: &Gathering) -> Self {
         let numbers = 0..gathering.processes.len();
         Self {
             gathering: Rc::new(gathering.clone()),
-            machine,
             ensemble: Ensemble::new(&[PATH], Some(0), None),
-            processes: numbers.map(|number| Process::new(number, gathering, machine)).collect(),
+            processes: numbers.map(|number| Process::new(number, gathering)).collect(),
             mishaps: gathering.mishaps,
             millis: STEP,
         }
@@ -209,7 +204,7 @@ impl Crowd {
                 }
                 Person::Holds { caller, .. } if may_release => {
                     actions.progress.push(Event::Release(at, index));
-                    if self.mishaps.cancels > 0 && caller > 0 {
+                    if self.mishaps.cancels > 0 && caller.0 > 0 {
                         actions.faults.push(Event::Leave(at, index));
                     }
                 }
@@ -295,7 +290,7 @@ impl Crowd {
         let process = &mut self.processes[number];
         let Some(at) = process.flights.iter().position(|flight| flight.outcomes.is_none()) else { return };
         let flight = process.flights[at].clone();
-        let owner = Owner { session: process.session, client: number, attempt: flight.place as u8 };
+        let owner = Owner { session: process.session, client: number, attempt: flight.place.0 as u8 };
         let mut outcomes = Vec::new();
         for operation in &flight.operations {
             let (outcome, watched) = serve(&mut self.ensemble, operation, owner);
@@ -341,7 +336,7 @@ impl Crowd {
     }
 
     fn view(&self) -> View<'_> {
-        View { gathering: &self.gathering, machine: self.machine, now: self.now() }
+        View { gathering: &self.gathering, now: self.now() }
     }
 
     /// Whether one of the two is inside the other, which is its owner's.
@@ -395,7 +390,7 @@ impl World for Crowd {
                 self.millis += due.since(self.now()).as_millis() as u64;
             }
         }
-        let view = View { gathering: &gathering, machine: self.machine, now: self.now() };
+        let view = View { gathering: &gathering, now: self.now() };
         let mishaps = &mut self.mishaps;
         let spent = match action {
             E::Leave(..) => Some(&mut mishaps.cancels),

@@ -233,7 +233,7 @@ impl Scene {
 
     pub(super) fn open(&mut self, line: usize) {
         let (now, oldest, zxid) = (self.now(), self.ensemble.views(0)[0].0, self.ensemble.zxid());
-        self.lines[line].open(self.machine, line, now, oldest, zxid);
+        self.lines[line].open(line, now, oldest, zxid);
         self.clients[line].late.clear();
         self.clients[line].enter(line, &mut self.lines[line]);
     }

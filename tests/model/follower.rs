@@ -1,6 +1,6 @@
 //! The server to which the session of the holds is connected: it may lag behind the quorum.
 
-use super::subject::{Look, Reply};
+use super::machine::keeper::{Check, Seen};
 use std::collections::VecDeque;
 
 /// A request on its way to the server, which executes requests in this order.
@@ -15,8 +15,8 @@ pub(crate) enum Request {
 /// A message on its way from the server. Messages arrive in this order.
 #[derive(Clone, Hash, Debug)]
 pub(crate) enum Message {
-    Checked(Reply),
-    Seen(Vec<(usize, Look)>),
+    Checked(Check),
+    Seen(Vec<(usize, Seen)>),
     /// The node of this hold, which was watched, is gone.
     Gone(usize),
 }
@@ -54,7 +54,7 @@ impl Follower {
             if !is_gone {
                 watched.push(*hold);
             }
-            (*hold, if is_gone { Look::Gone } else { Look::There })
+            (*hold, if is_gone { Seen::Gone } else { Seen::There })
         };
         self.messages.push_back(Message::Seen(holds.iter().map(look).collect()));
     }

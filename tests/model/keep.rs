@@ -7,9 +7,10 @@
 
 use super::explorer::{Actions, Violation, World};
 use super::follower::{Follower, Message, Request};
+use super::keeper::Numbered;
 use super::machine::Moment;
+use super::machine::keeper::{Check, Keeper, Seen};
 use super::machine::status::LossReason;
-use super::subject::{Keeping, Look, Machine, Reply};
 use super::trouble::Trouble;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -80,6 +81,7 @@ struct Held {
 /// How many holds there are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holds {
+    pub(crate) name: &'static str,
     pub(crate) at_first: usize,
     /// The most that a check names, while others can be watched.
     pub(crate) named_at_most: usize,
@@ -96,7 +98,7 @@ pub(crate) struct Keep {
     named_at_most: usize,
     /// In units of time.
     loss_timeout: u8,
-    keeper: Box<dyn Keeping>,
+    keeper: Numbered,
     holds: Vec<Held>,
     link: Link,
     server: Follower,
@@ -114,9 +116,10 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    pub(crate) fn new(machine: &'static Machine, end: u8, trouble: Trouble, holds: Holds) -> Self {
-        let mut keeper = (machine.keeper)(TIMEOUT, at(0), holds.named_at_most, holds.loss_timeout);
-        (0..holds.at_first).for_each(|hold| keeper.handle_grant(&format!("/{hold}"), at(0)));
+    pub(crate) fn new(end: u8, trouble: Trouble, holds: Holds) -> Self {
+        let keeper = Keeper::new(TIMEOUT, at(0), at(0)).naming_at_most(holds.named_at_most);
+        let mut keeper = Numbered::new(keeper.telling_within(holds.loss_timeout));
+        (0..holds.at_first).for_each(|_| keeper.handle_grant(at(0)));
         Self {
             now: 0,
             end,
@@ -226,7 +229,7 @@ impl Keep {
                 let is_expired = self.expired.is_some();
                 // The server has caught up by the time that the quorum has committed the check.
                 self.server.learn(deleted.into_iter());
-                let reply = if is_expired { Reply::SessionOver } else { Reply::Answered { missing } };
+                let reply = if is_expired { Check::SessionOver } else { Check::Answered { missing } };
                 self.server.messages.push_back(Message::Checked(reply));
             }
             Some(Request::Watch(holds)) => self.server.watch(&holds),
@@ -244,9 +247,9 @@ impl Keep {
         }
     }
 
-    fn see(&mut self, seen: &[(usize, Look)]) {
+    fn see(&mut self, seen: &[(usize, Seen)]) {
         self.asked.clear();
-        seen.iter().for_each(|(hold, look)| self.holds[*hold].is_watched = *look == Look::There);
+        seen.iter().for_each(|(hold, look)| self.holds[*hold].is_watched = *look == Seen::There);
         self.keeper.handle_seen(seen, at(self.now));
     }
 
@@ -255,9 +258,9 @@ impl Keep {
         self.keeper.handle_event(hold, is_deleted);
     }
 
-    fn answer(&mut self, reply: &Reply) {
+    fn answer(&mut self, reply: &Check) {
         let Some(flight) = self.flights.pop_front() else { return };
-        let missing = if let Reply::Answered { missing } = reply { Some(missing) } else { None };
+        let missing = if let Check::Answered { missing } = reply { Some(missing) } else { None };
         // A check that has found nothing proves nothing.
         if let Some(missing) = missing.filter(|missing| missing.len() < flight.named.len()) {
             let found = flight.named.iter().enumerate().filter(|(index, _)| !missing.contains(index));
@@ -279,9 +282,9 @@ impl Keep {
         self.link = Link::Down;
         self.server.disconnect();
         while !self.flights.is_empty() {
-            self.answer(&Reply::Unknown);
+            self.answer(&Check::Unknown);
         }
-        let unseen: Vec<_> = self.asked.iter().map(|hold| (*hold, Look::Unknown)).collect();
+        let unseen: Vec<_> = self.asked.iter().map(|hold| (*hold, Seen::Unknown)).collect();
         if !unseen.is_empty() {
             self.see(&unseen);
         }
@@ -411,7 +414,7 @@ impl World for Keep {
             A::Hear => self.hear(),
             A::Refuse => {
                 self.server.forget_check();
-                self.answer(&Reply::Unknown);
+                self.answer(&Check::Unknown);
                 self.disturbed = Some(self.now);
             }
             A::Stall => self.link = Link::Stalled,
@@ -427,15 +430,17 @@ impl World for Keep {
                 // The server has caught up, because it has answered a write.
                 self.server.learn((0..self.holds.len()).filter(deleted).collect::<Vec<_>>().into_iter());
                 if self.expired.is_some() {
-                    self.keeper.handle_over();
+                    self.keeper.keeper.handle_over(LossReason::SessionExpired);
                 } else {
-                    self.keeper.handle_connection(TIMEOUT, now);
-                    self.keeper.handle_write(now);
+                    let keeper = &mut self.keeper.keeper;
+                    keeper.handle_asked();
+                    keeper.handle_granted(now, TIMEOUT, now);
+                    keeper.handle_write(now, now);
                 }
             }
             A::Write => {
                 self.has_written = true;
-                self.keeper.handle_write(now);
+                self.keeper.keeper.handle_write(now, now);
             }
             A::Delete(hold) => {
                 self.holds[hold].deleted = Some(self.now);
@@ -450,10 +455,10 @@ impl World for Keep {
                 }
             }
             A::Grant => {
-                self.keeper.handle_write(now);
+                self.keeper.keeper.handle_write(now, now);
                 // The contender grants nothing without a live lease.
-                if self.keeper.lease_until() > now {
-                    self.keeper.handle_grant(&format!("/{}", self.holds.len()), now);
+                if !self.lapses() {
+                    self.keeper.handle_grant(now);
                     self.holds.push(Held::new());
                 }
             }
@@ -471,10 +476,6 @@ impl World for Keep {
         }
         self.holds.iter().enumerate().try_for_each(|(number, held)| self.check_hold(number, held))
     }
-
-    fn check_at_rest(&self, _: &[Action]) -> Result<(), Violation> {
-        Ok(())
-    }
 }
 
 impl Keep {
@@ -484,7 +485,7 @@ impl Keep {
     }
 
     fn lapses(&self) -> bool {
-        self.keeper.lease_until() <= at(self.now)
+        self.keeper.keeper.lease().until() <= at(self.now)
     }
 }
 

@@ -2,15 +2,15 @@
 
 use super::ensemble::{Child, Tree};
 use super::machine::Moment;
+use super::machine::lease::Lease;
 use super::machine::protocol::Now;
 use super::setup::TIMEOUT;
-use super::subject::{Machine, Term};
 
 /// A session, as its client and as the servers know it.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Session {
     pub(crate) id: i64,
-    pub(crate) lease: Box<dyn Term>,
+    pub(crate) lease: Lease,
     /// When the latest of the acknowledged writes was sent.
     pub(crate) last_sent: Moment,
     pub(crate) opened: Moment,
@@ -47,16 +47,9 @@ impl Line {
     }
 
     /// A new session, on a server that has applied `floor`.
-    pub(crate) fn open(
-        &mut self,
-        machine: &'static Machine,
-        number: usize,
-        now: Moment,
-        seen: i64,
-        floor: i64,
-    ) {
+    pub(crate) fn open(&mut self, number: usize, now: Moment, seen: i64, floor: i64) {
         let id = (i64::try_from(number).unwrap_or(0) + 1) * 100 + i64::from(self.next_serial());
-        let lease = (machine.lease)(TIMEOUT, now);
+        let lease = Lease::new(TIMEOUT, now);
         self.session = Some(Session { id, lease, last_sent: now, opened: now, touched: now, expired: None });
         (self.seen, self.floor, self.is_down) = (seen, floor, false);
     }

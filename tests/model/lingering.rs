@@ -5,14 +5,15 @@
 use super::client::{Caller, Client};
 use super::ensemble::Child;
 use super::explorer::Violation;
+use super::machine::turns::Turns;
 use super::setup::TIMEOUT;
-use super::subject::{Sharing, Sort};
+use super::subject::Sort;
 use super::world::Scene;
 
 /// The state of a client's node within its process.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Passed {
-    pub(crate) turns: Box<dyn Sharing>,
+    pub(crate) turns: Turns,
     /// The number of its holders.
     holders: u8,
     /// Whether it was left to a caller that waits.
@@ -27,7 +28,7 @@ impl Scene {
         let plan = &self.setup.plans[number];
         let Some(passes) = plan.passes else { return };
         let is_shared = plan.wants.iter().all(|want| want.sort == Sort::Read);
-        let turns = (self.machine.turns)(passes, is_shared);
+        let turns = Turns::new(passes, is_shared);
         let client = &mut self.clients[number];
         client.passed = Some(Passed { turns, holders: 1, is_awaited: false, since_wanted: None });
         client.contender.handle_notice();

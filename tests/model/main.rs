@@ -16,12 +16,11 @@
 //! * [`keep`]: the holds of a session under their keeper, compared with the servers' state
 //! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_tries`],
 //!   [`cases_of_holds`], [`cases_of_callers`]: the cases that are explored
-//! * [`subject`], [`adapter`]: the machine behind a door, so that others can take its place
-//! * [`seeds`], [`switched`], [`hunt`]: the bugs, a machine in which each can be chosen, and the program with them
+//! * [`subject`], [`keeper`]: the shipped machines, in the words of the model
+//! * [`seeds`], [`switched`], [`hunt`]: the bugs, a machine in which each can be chosen, and the program with it
 //! * [`mutants`]: the same with bugs that a program has made
 
 mod action;
-mod adapter;
 mod cases_of_callers;
 mod cases_of_holds;
 mod cases_of_kinds;
@@ -36,6 +35,7 @@ mod explorer;
 mod follower;
 mod hunt;
 mod keep;
+mod keeper;
 mod line;
 mod lingering;
 mod mutants;
@@ -57,8 +57,8 @@ use explorer::{Failure, Report};
 use hunt::Catch;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{env, thread};
 use suite::Case;
@@ -69,6 +69,11 @@ fn main() -> ExitCode {
     // A program that lists tests expects one line for each test, and there is one test.
     if env::args().any(|argument| argument == "--list") {
         println!("model: test");
+        return ExitCode::SUCCESS;
+    }
+    if env::var_os(hunt::CHOICE).is_some() {
+        let [how, kind] = [1, 2].map(|at| env::args().nth(at).unwrap_or_default());
+        hunt::look(&how, &kind);
         return ExitCode::SUCCESS;
     }
     if let Some(list) = mutants::chosen() {
@@ -88,7 +93,9 @@ fn main() -> ExitCode {
         "{:<42} {:>9} {:>11} {:>6} {:>8}",
         "the machine that ships", "states", "transitions", "depth", "seconds"
     );
-    explore_all(&cases(), |case, report| count(show(case, report)));
+    let explored =
+        on_all_cores(&cases(), |_, (case, seed)| show(case, &case.run(suite::STATES_AT_MOST, *seed)));
+    explored.into_iter().for_each(&mut count);
     println!(
         "\n{:<42} {:<38} {:<20} {:>5} {:>7} {:>8}",
         "planted bug", "found in", "property", "steps", "states", "seconds"
@@ -105,39 +112,22 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Explores the cases on all cores, and passes on the reports in their order.
-fn explore_all(cases: &[(Case, u64)], mut done: impl FnMut(&Case, &Report)) {
-    let next = AtomicUsize::new(0);
-    let (send, reports) = mpsc::channel();
+/// Does this for all on all cores. The results are in their order.
+fn on_all_cores<T: Sync, R: Send>(all: &[T], work: impl Fn(usize, &T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            let (send, next) = (send.clone(), &next);
-            scope.spawn(move || {
-                while let Some((at, (case, seed))) = take(cases, next) {
-                    let report = case.run(&adapter::MACHINE, suite::STATES_AT_MOST, *seed);
-                    if send.send((at, report)).is_err() {
-                        return;
-                    }
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(one) = all.get(at) else { return };
+                    let result = work(at, one);
+                    done.lock().expect("no work panics").insert(at, result);
                 }
             });
         }
-        drop(send);
-        let mut early = BTreeMap::new();
-        for (at, (case, _)) in cases.iter().enumerate() {
-            while !early.contains_key(&at) {
-                let (which, report) = reports.recv().expect("each case has a report");
-                early.insert(which, report);
-            }
-            done(case, &early[&at]);
-            early.remove(&at);
-        }
     });
-}
-
-/// The next one that nobody has begun.
-fn take<'a, T>(all: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
-    let at = next.fetch_add(1, Ordering::Relaxed);
-    all.get(at).map(|one| (at, one))
+    done.into_inner().expect("no work panics").into_values().collect()
 }
 
 /// The cases, with the first seed of their random walks. `ZKLOCK_SEED` sets it, to repeat a walk. There are no cases if
@@ -174,24 +164,26 @@ fn chosen_case() -> Option<String> {
 fn show(case: &Case, report: &Report) -> bool {
     let seconds = report.elapsed.as_secs_f64();
     let Report { states, transitions, depth, .. } = report;
-    println!("{:<42} {states:>9} {transitions:>11} {depth:>6} {seconds:>8.2}", case.name);
+    let mut said = format!("{:<42} {states:>9} {transitions:>11} {depth:>6} {seconds:>8.2}", case.name);
     match &report.failure {
-        Some(failure) => show_failure(failure),
-        None if report.cut => println!("    FAILED: more states than {}", suite::STATES_AT_MOST),
+        Some(failure) => said += &text(failure),
+        None if report.cut => said += &format!("\n    FAILED: more states than {}", suite::STATES_AT_MOST),
         None => {}
     }
+    println!("{said}");
     report.failure.is_none() && !report.cut
 }
 
-fn show_failure(failure: &Failure) {
+fn text(failure: &Failure) -> String {
     let Failure { violation, trace, seed } = failure;
-    println!("    FAILED: {}: {}", violation.property, violation.detail);
+    let mut text = format!("\n    FAILED: {}: {}", violation.property, violation.detail);
     if let Some(seed) = seed {
-        println!("    in the walk with ZKLOCK_SEED={seed}");
+        text += &format!("\n    in the walk with ZKLOCK_SEED={seed}");
     }
     for (number, action) in trace.iter().enumerate() {
-        println!("    {:>4}  {action}", number + 1);
+        text += &format!("\n    {:>4}  {action}", number + 1);
     }
+    text
 }
 
 fn show_catch(catch: &Catch) -> bool {

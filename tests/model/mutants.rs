@@ -1,16 +1,15 @@
 //! Mistakes that nobody has thought of: each operator of the machine inverted, each function without its body.
 //! `tests/mutation/run` lists them; this reports which of them the model finds.
 
-use super::hunt;
 use super::seeds::{Edit, Seed};
-use super::take;
+use super::switched::seed_at;
+use super::{hunt, on_all_cores};
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicUsize;
-use std::{env, fs, io, thread};
+use std::{env, fs, io};
 
 /// The number of mutants that are compiled into one program.
 const AT_ONCE: usize = 100;
@@ -24,9 +23,21 @@ const OUT_OF_TIME: [i32; 2] = [24, 9];
 pub(crate) fn hunt(list: &Path) -> io::Result<()> {
     let list: &'static str = Box::leak(fs::read_to_string(list)?.into_boxed_str());
     let mutants: Vec<Seed> = list.split_terminator('\x1e').map(read).collect::<io::Result<_>>()?;
+    let (mut chosen, mut alone) = (Vec::new(), Vec::new());
+    for mutant in &mutants {
+        if hunt::can_be_chosen(mutant)? { chosen.push(mutant) } else { alone.push(mutant) }
+    }
     hunt::in_folder(|folder| {
-        hunt::build_model(folder)?;
-        mutants.chunks(AT_ONCE).try_for_each(|some| hunt_some(folder, some))
+        chosen.chunks(AT_ONCE).try_for_each(|some| hunt_some(folder, some.to_vec()))?;
+        alone.iter().try_for_each(|mutant| {
+            hunt::write_machine(folder, &[])?;
+            hunt::replace(folder, mutant)?;
+            match hunt::build(folder) {
+                Ok(program) => say(&fate(&program, 0, mutant.kind), mutant.name),
+                Err(_) => say("no program", mutant.name),
+            }
+            Ok(())
+        })
     })
 }
 
@@ -38,55 +49,45 @@ fn read(line: &'static str) -> io::Result<Seed> {
     Ok(Seed { name, kind, edits: vec![edit] })
 }
 
-fn hunt_some(folder: &Path, mutants: &[Seed]) -> io::Result<()> {
-    let mut left: Vec<&Seed> = mutants.iter().collect();
+fn hunt_some(folder: &Path, mut left: Vec<&Seed>) -> io::Result<()> {
     let program = loop {
-        hunt::write_sources(folder, &left, false)?;
+        hunt::write_machine(folder, &left)?;
         let error = match hunt::build(folder) {
             Ok(program) => break program,
             Err(error) => error.to_string(),
         };
-        let wrong = blamed(&error);
+        let wrong = blamed(&error)?;
         if wrong.is_empty() {
             return Err(io::Error::other(error));
         }
         wrong.iter().for_each(|at| say("no program", left[*at].name));
-        left = left
-            .into_iter()
-            .enumerate()
-            .filter(|(at, _)| !wrong.contains(at))
-            .map(|(_, seed)| seed)
-            .collect();
+        let mut numbers = 0..;
+        left.retain(|_| numbers.next().is_some_and(|number| !wrong.contains(&number)));
     };
-    let next = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some((number, mutant)) = take(&left, &next) {
-                    say(&fate(&program, number), mutant.name);
-                }
-            });
-        }
-    });
+    on_all_cores(&left, |number, mutant| say(&fate(&program, number, mutant.kind), mutant.name));
     Ok(())
 }
 
 /// The mutants in whose sources the compiler reports errors.
-fn blamed(errors: &str) -> BTreeSet<usize> {
-    let places = errors.lines().filter(|line| line.trim_start().starts_with("--> "));
-    let numbers = places.filter_map(|line| line.split("/seed_").nth(1)?.split('/').next()?.parse().ok());
-    numbers.collect()
+fn blamed(errors: &str) -> io::Result<BTreeSet<usize>> {
+    let mut blamed = BTreeSet::new();
+    for place in errors.lines().filter_map(|line| line.trim_start().strip_prefix("--> ")) {
+        let [_, line, file] = place.rsplitn(3, ':').collect::<Vec<_>>()[..] else { continue };
+        blamed.extend(seed_at(&fs::read_to_string(file)?, line.parse().unwrap_or(0)));
+    }
+    Ok(blamed)
 }
 
 /// The fate of one mutant, in a separate process. What else the machine does costs it no time of its own.
-fn fate(program: &Path, number: usize) -> String {
+fn fate(program: &Path, number: usize, kind: &str) -> String {
     let patience =
         env::var("ZKLOCK_PATIENCE").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(PATIENCE);
-    let limited = "ulimit -t \"$1\" && exec \"$2\" \"$3\"";
+    let limited = "ulimit -t \"$1\" && exec \"$2\" quickly \"$3\"";
     let hunter = Command::new("sh")
         .args(["-c", limited, "sh", &patience.to_string()])
         .arg(program)
-        .arg(number.to_string())
+        .arg(kind)
+        .env(hunt::CHOICE, number.to_string())
         .stderr(Stdio::null())
         .output();
     let hunter = match hunter {
@@ -100,7 +101,7 @@ fn fate(program: &Path, number: usize) -> String {
         return "panics".to_owned();
     }
     let said = String::from_utf8_lossy(&hunter.stdout);
-    let found = said.trim_end().split('\t').skip(1).take(2).collect::<Vec<_>>();
+    let found = said.trim_end().split('\t').take(2).filter(|word| !word.is_empty()).collect::<Vec<_>>();
     if found.is_empty() { "SURVIVES".to_owned() } else { found.join(": ") }
 }
 

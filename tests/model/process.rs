@@ -7,10 +7,16 @@ use super::crowd::{Gathering, Plan};
 use super::ensemble::Ensemble;
 use super::explorer::Violation;
 use super::machine::Moment;
+use super::machine::callers::held::{HeldAt, Own};
+use super::machine::callers::{
+    Action, Answer, Call, CallerId, Callers, Open, PlaceId, Remembered, Trust, TurnId,
+};
+use super::machine::lease::Lease;
+use super::machine::name::{Role, Uuid};
 use super::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use super::machine::status::{LossReason, Status};
 use super::setup::TIMEOUT;
-use super::subject::{Attempt, Call, Company, Do, HeldTurn, Machine, Sort, Trust, Want};
+use super::subject::{Attempt, HeldTurn, Sort, Task, Want};
 use super::watch::Watch;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -23,17 +29,17 @@ pub(crate) enum Person {
     /// It has found nothing at once, and queues next.
     Asked(u8),
     /// It waits for the answer to the call of this name.
-    Waits { caller: u64, left: u8 },
+    Waits { caller: CallerId, left: u8 },
     /// It has a hold of this turn.
-    Holds { caller: u64, turn: u64, left: u8 },
+    Holds { caller: CallerId, turn: TurnId, left: u8 },
 }
 
 /// An attempt.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Spot {
     pub(crate) lock: usize,
-    pub(crate) place: u64,
-    pub(crate) attempt: Box<dyn Attempt>,
+    pub(crate) place: PlaceId,
+    pub(crate) attempt: Attempt,
     pub(crate) watches: Vec<Watch>,
     tries: bool,
     /// The node of its own writer.
@@ -55,14 +61,14 @@ pub(crate) struct Spot {
     /// A write that a former holder guarded may still be under way.
     is_unsettled: bool,
     /// The latest call of its lock when it was granted.
-    latest_call: u64,
+    latest_call: CallerId,
 }
 
 /// Requests on the connection of a process, in the order in which they were sent.
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Flight {
     pub(crate) lock: usize,
-    pub(crate) place: u64,
+    pub(crate) place: PlaceId,
     pub(crate) operations: Vec<Operation>,
     pub(crate) sent: Moment,
     pub(crate) outcomes: Option<Vec<Outcome>>,
@@ -71,8 +77,8 @@ pub(crate) struct Flight {
 #[derive(Clone, Hash, Debug)]
 struct Granted {
     lock: usize,
-    turn: u64,
-    place: u64,
+    turn: TurnId,
+    place: PlaceId,
     owner: u8,
     is_bound: bool,
     holds: u8,
@@ -91,16 +97,18 @@ pub(crate) struct Recollection {
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Process {
     pub(crate) number: usize,
-    pub(crate) locks: Vec<Box<dyn Company>>,
+    pub(crate) locks: Vec<Callers<Task>>,
     pub(crate) people: Vec<Person>,
     pub(crate) spots: Vec<Spot>,
     pub(crate) flights: VecDeque<Flight>,
     turns: Vec<Granted>,
     pub(crate) session: i64,
+    /// Of that session, in which tries are remembered.
+    lease: Lease,
     serial: u8,
     /// Whether its nodes have to be confirmed before they are passed on.
     pub(crate) is_unproven: bool,
-    pub(crate) proving: Vec<(usize, u64)>,
+    pub(crate) proving: Vec<(usize, PlaceId)>,
     pub(crate) memory: Option<Recollection>,
     pub(crate) is_deserted: bool,
     pub(crate) violation: Option<Violation>,
@@ -110,7 +118,6 @@ pub(crate) struct Process {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
     pub(crate) gathering: &'a Gathering,
-    pub(crate) machine: &'static Machine,
     pub(crate) now: Moment,
 }
 
@@ -125,9 +132,9 @@ impl View<'_> {
 }
 
 impl Process {
-    pub(crate) fn new(number: usize, gathering: &Gathering, machine: &'static Machine) -> Self {
+    pub(crate) fn new(number: usize, gathering: &Gathering) -> Self {
         let lock = |(sort, passes): &(Sort, _)| {
-            (machine.callers)(Want::new(super::crowd::PATH, *sort), *passes, TIMEOUT, Moment::default())
+            Callers::new(&[Want::new(super::crowd::PATH, *sort).claim()], *passes)
         };
         Self {
             number,
@@ -137,6 +144,7 @@ impl Process {
             flights: VecDeque::new(),
             turns: Vec::new(),
             session: (number as i64 + 1) * 100,
+            lease: Lease::new(TIMEOUT, Moment::default()),
             serial: 0,
             is_unproven: false,
             proving: Vec::new(),
@@ -152,9 +160,13 @@ impl Process {
     }
 
     /// Calls the machine of a lock's callers, with what its session knows of their places.
-    fn call<T>(&mut self, lock: usize, call: impl FnOnce(&mut dyn Company, &dyn Fn(u64) -> Trust) -> T) -> T {
+    fn call<T>(
+        &mut self,
+        lock: usize,
+        call: impl FnOnce(&mut Callers<Task>, &dyn Fn(PlaceId) -> Trust) -> T,
+    ) -> T {
         let Self { locks, spots, is_unproven, .. } = self;
-        call(&mut *locks[lock], &|place| {
+        call(&mut locks[lock], &|place| {
             let spot = spots.iter().find(|spot| (spot.lock, spot.place) == (lock, place));
             match spot.and_then(|spot| spot.status) {
                 Some(Status::Held) if *is_unproven => Trust::Unproven,
@@ -164,35 +176,36 @@ impl Process {
         })
     }
 
-    pub(crate) fn spot(&self, lock: usize, place: u64) -> Option<&Spot> {
+    pub(crate) fn spot(&self, lock: usize, place: PlaceId) -> Option<&Spot> {
         self.spots.iter().find(|spot| (spot.lock, spot.place) == (lock, place))
     }
 
-    fn spot_mut(&mut self, lock: usize, place: u64) -> Option<&mut Spot> {
+    fn spot_mut(&mut self, lock: usize, place: PlaceId) -> Option<&mut Spot> {
         self.spots.iter_mut().find(|spot| (spot.lock, spot.place) == (lock, place))
     }
 
-    fn turn(&self, lock: usize, turn: u64) -> Option<&Granted> {
+    fn turn(&self, lock: usize, turn: TurnId) -> Option<&Granted> {
         self.turns.iter().find(|granted| (granted.lock, granted.turn) == (lock, turn))
     }
 
-    fn turn_mut(&mut self, lock: usize, turn: u64) -> Option<&mut Granted> {
+    fn turn_mut(&mut self, lock: usize, turn: TurnId) -> Option<&mut Granted> {
         self.turns.iter_mut().find(|granted| (granted.lock, granted.turn) == (lock, turn))
     }
 
-    /// The turns that are held here, in the order of `turns`.
-    fn held(&self, gathering: &Gathering) -> Vec<HeldTurn> {
-        let held = |turn: &Granted| HeldTurn {
-            sort: gathering.locks[turn.lock].0,
-            owner: turn.owner,
-            is_bound: turn.is_bound,
-            has_holds: turn.holds > 0,
-            status: self
-                .spot(turn.lock, turn.place)
-                .and_then(|spot| spot.status)
-                .unwrap_or(Status::Lost(LossReason::ClientClosed)),
-        };
-        self.turns.iter().map(held).collect()
+    /// What is held here, by the turns' places in `turns`, and what is kept, by the places in `spots`.
+    fn held(&self, gathering: &Gathering) -> HeldAt<HeldTurn, usize> {
+        let mut held = HeldAt::default();
+        for (number, turn) in self.turns.iter().enumerate() {
+            let spot = self.spot(turn.lock, turn.place).and_then(|spot| spot.status);
+            let status = spot.unwrap_or(Status::Lost(LossReason::ClientClosed));
+            let Granted { owner, is_bound, holds, .. } = *turn;
+            let turn_held = HeldTurn { number, owner, is_bound, has_holds: holds > 0, status };
+            held.add(&gathering.claim(turn.lock), turn_held);
+        }
+        for (number, spot) in self.spots.iter().enumerate().filter(|(_, spot)| spot.is_kept) {
+            held.note_kept(role(gathering, spot.lock), number);
+        }
+        held
     }
 
     /// The place of a person's hold, if it is good.
@@ -209,9 +222,9 @@ impl Process {
         let (plan, left) = (view.plan(self.number, person), times - 1);
         let Plan { lock, owner, is_reentrant, .. } = plan;
         if is_reentrant {
-            if let Some(turn) = self.locks[lock].again(owner) {
+            if let Some(turn) = self.locks[lock].again(Task(owner)) {
                 self.hold(lock, turn);
-                self.people[person] = Person::Holds { caller: 0, turn, left };
+                self.people[person] = Person::Holds { caller: CallerId(0), turn, left };
                 if self.holding(view, person).is_none() {
                     self.release(view, person);
                 }
@@ -219,15 +232,15 @@ impl Process {
             }
         }
         let taken = self.call(lock, |callers, trust| {
-            callers.take(owner, is_reentrant, trust).map(|(turn, place)| (turn, place, trust(place)))
+            callers.take(Task(owner), is_reentrant, trust).map(|(turn, place)| (turn, place, trust(place)))
         });
         if let Some((turn, place, trust)) = taken {
             if trust != Trust::Known {
-                self.violate("passed on", format!("place {place} is taken unseen"));
+                self.violate("passed on", format!("{place:?} is taken unseen"));
             }
             self.grant(view, lock, turn, place, owner, is_reentrant);
             self.hold(lock, turn);
-            self.people[person] = Person::Holds { caller: 0, turn, left };
+            self.people[person] = Person::Holds { caller: CallerId(0), turn, left };
             return;
         }
         self.people[person] = Person::Asked(left);
@@ -240,20 +253,22 @@ impl Process {
     pub(crate) fn queue(&mut self, view: View<'_>, person: usize) {
         let Person::Asked(left) = self.people[person] else { return };
         let Plan { lock, owner, is_reentrant, patience, .. } = view.plan(self.number, person);
-        let (held, sort) = (self.held(view.gathering), view.gathering.locks[lock].0);
-        let writer = (view.machine.rules.writer)(&held, owner, sort).map(|at| self.turns[at].clone());
+        let (held, claim) = (self.held(view.gathering), view.gathering.claim(lock));
+        let writer = held.writer(&owner, std::slice::from_ref(&claim));
+        let writer = writer.map(|writer| self.turns[writer.number].clone());
         let writer = writer.filter(|writer| self.locks[writer.lock].end_passing(writer.turn));
         self.act(view, None);
-        let has_turn = is_reentrant && self.locks[lock].is_bound_to(owner);
-        let is_deadlock = || !has_turn && (view.machine.rules.is_deadlock)(&held, owner, sort);
+        let has_turn = is_reentrant && self.locks[lock].is_bound_to(Task(owner));
+        let is_deadlock = || !has_turn && matches!(held.own(&owner, &claim), Own::Deadlock { .. });
         if patience == Patience::Waits && writer.is_none() && is_deadlock() {
             self.people[person] = Person::Away(left);
             return;
         }
         let within = writer.and_then(|writer| Some(self.spot(writer.lock, writer.place)?.node.clone()));
-        let call = Call { owner, is_reentrant, patience, is_within: within.is_some() };
-        let session = self.session;
-        let caller = self.call(lock, |callers, trust| callers.join(call, session, trust, view.now));
+        let call = Call { owner: Task(owner), is_reentrant, patience, is_within: within.is_some() };
+        let (session, lease) = (self.session, self.lease.clone());
+        let open = Some(Open { session, lease: &lease });
+        let caller = self.call(lock, |callers, trust| callers.join(call, open, trust, view.now));
         self.people[person] = Person::Waits { caller, left };
         self.act(view, within.as_deref());
         if matches!(self.people[person], Person::Away(_)) && patience == Patience::TriesOnce {
@@ -302,7 +317,7 @@ impl Process {
         let Plan { lock, writes, .. } = view.plan(self.number, person);
         self.people[person] = Person::Away(left);
         let Some(granted) = self.turn_mut(lock, turn) else {
-            return self.violate("own turn", format!("turn {turn} is over while it is held"));
+            return self.violate("own turn", format!("{turn:?} is over while it is held"));
         };
         granted.holds -= 1;
         let (place, is_last) = (granted.place, granted.holds == 0);
@@ -324,28 +339,28 @@ impl Process {
         self.poll(view);
     }
 
-    fn act_once(&mut self, view: View<'_>, lock: usize, action: Do, within: Option<&str>) {
+    fn act_once(&mut self, view: View<'_>, lock: usize, action: Action<Task>, within: Option<&str>) {
         match action {
-            Do::Begin { place, caller, tried_before } => {
+            Action::Begin { place, caller, tried_before, .. } => {
                 self.begin(view, lock, place, caller, tried_before, within);
             }
-            Do::Serve { caller, place } => {
+            Action::Serve { caller, place } => {
                 let is_entering =
                     self.spot(lock, place).is_some_and(|spot| spot.status.is_none() && !spot.is_given_up);
                 if self.waiting(view, lock, caller).is_none() || !is_entering {
-                    self.violate("heir", format!("place {place} goes to caller {caller}"));
+                    self.violate("heir", format!("{place:?} goes to {caller:?}"));
                 }
             }
-            Do::Grant { turn, place, owner, is_bound, is_kept } => {
-                self.grant(view, lock, turn, place, owner, is_bound);
+            Action::Grant { turn, place, owner, is_bound, is_kept } => {
+                self.grant(view, lock, turn, place, owner.0, is_bound);
                 if let Some(spot) = self.spot_mut(lock, place).filter(|_| is_kept) {
                     spot.is_kept = true;
                     spot.attempt.handle_notice();
                 }
             }
-            Do::Hold { caller, turn } => {
+            Action::Answer { caller, answer: Answer::Held(turn) } => {
                 let Some(person) = self.waiting(view, lock, caller) else {
-                    return self.violate("one answer", format!("a hold for caller {caller}"));
+                    return self.violate("one answer", format!("a hold for {caller:?}"));
                 };
                 let is_first = self.turn(lock, turn).is_some_and(|turn| turn.holds == 0);
                 let Person::Waits { left, .. } = self.people[person] else { return };
@@ -353,41 +368,41 @@ impl Process {
                 self.hold(lock, turn);
                 self.judge_order(view, lock, caller, is_first);
             }
-            Do::Refuse { caller, is_busy } => match self.waiting(view, lock, caller) {
+            Action::Answer { caller, answer } => match self.waiting(view, lock, caller) {
                 Some(person) => {
                     let Person::Waits { left, .. } = self.people[person] else { return };
                     self.people[person] = Person::Away(left);
-                    if is_busy && view.plan(self.number, person).patience == Patience::Waits {
-                        self.violate("busy", format!("caller {caller} waits, and is told so"));
+                    if answer == Answer::Busy && view.plan(self.number, person).patience == Patience::Waits {
+                        self.violate("busy", format!("{caller:?} waits, and is told so"));
                     }
                 }
-                None => self.violate("one answer", format!("a refusal for caller {caller}")),
+                None => self.violate("one answer", format!("a refusal for {caller:?}")),
             },
-            Do::GiveUp { place } => {
+            Action::GiveUp { place } => {
                 let Some(spot) = self.spot_mut(lock, place) else { return };
                 spot.is_given_up = true;
                 if let Some(status) = &mut spot.status {
                     status.release();
                 }
             }
-            Do::Prove { place } => self.proving.push((lock, place)),
-            Do::Wanted { place, is_wanted } => {
+            Action::Prove { place } => self.proving.push((lock, place)),
+            Action::Wanted { place, is_wanted } => {
                 if let Some(spot) = self.spot_mut(lock, place) {
                     spot.is_wanted = is_wanted;
                 }
             }
-            Do::Over { turn } => {
+            Action::Over { turn } => {
                 if self.turn(lock, turn).is_none_or(|turn| turn.holds > 0) {
-                    self.violate("own turn", format!("turn {turn} is over, and is held or unknown"));
+                    self.violate("own turn", format!("{turn:?} is over, and is held or unknown"));
                 }
                 self.turns.retain(|granted| (granted.lock, granted.turn) != (lock, turn));
             }
-            Do::Nothing => {}
+            Action::Asks { .. } | Action::StopWatching => {}
         }
     }
 
     /// The person that waits for the answer to this call.
-    fn waiting(&self, view: View<'_>, lock: usize, call: u64) -> Option<usize> {
+    fn waiting(&self, view: View<'_>, lock: usize, call: CallerId) -> Option<usize> {
         (0..self.people.len()).find(|person| {
             let waits = matches!(self.people[*person], Person::Waits { caller, .. } if caller == call);
             waits && view.plan(self.number, *person).lock == lock
@@ -398,13 +413,13 @@ impl Process {
         &mut self,
         view: View<'_>,
         lock: usize,
-        place: u64,
-        caller: u64,
+        place: PlaceId,
+        caller: CallerId,
         tried_before: bool,
         within: Option<&str>,
     ) {
         let Some(person) = self.waiting(view, lock, caller) else {
-            return self.violate("begins", format!("an attempt for caller {caller}, who does not wait"));
+            return self.violate("begins", format!("an attempt for {caller:?}, who does not wait"));
         };
         let patience = view.plan(self.number, person).patience;
         let at_most = match view.gathering.locks[lock].0 {
@@ -418,7 +433,7 @@ impl Process {
         let want = Want::new(super::crowd::PATH, view.gathering.locks[lock].0);
         let name = within.and_then(|path| path.rsplit('/').next()).map(str::to_owned);
         let patience_within = if name.is_some() { Patience::Waits } else { patience };
-        let mut attempt = (view.machine.contender)(&[want], name.clone(), patience_within);
+        let mut attempt = Attempt::new(&[want], name.as_deref(), patience_within);
         if tried_before {
             attempt.handle_tried_before();
         }
@@ -441,7 +456,7 @@ impl Process {
             since_wanted: None,
             was_taken: false,
             is_unsettled: false,
-            latest_call: 0,
+            latest_call: CallerId(0),
         });
         if patience == Patience::TriesOnce {
             self.give_up_idle_for(view, lock);
@@ -450,11 +465,9 @@ impl Process {
 
     /// Gives up what nobody uses, for a try.
     fn give_up_idle_for(&mut self, view: View<'_>, lock: usize) {
-        let kept: Vec<_> =
-            self.spots.iter().filter(|spot| spot.is_kept).map(|spot| (spot.lock, spot.place)).collect();
-        let sorts: Vec<_> = kept.iter().map(|(lock, _)| view.gathering.locks[*lock].0).collect();
-        for at in (view.machine.rules.kept)(&sorts, view.gathering.locks[lock].0) {
-            self.locks[kept[at].0].give_up_idle(kept[at].1);
+        let kept: Vec<_> = self.held(view.gathering).kept(role(view.gathering, lock)).copied().collect();
+        for at in kept {
+            self.locks[self.spots[at].lock].give_up_idle(self.spots[at].place);
         }
     }
 
@@ -475,7 +488,7 @@ impl Process {
             let excludes = Want::new("", view.gathering.locks[spot.lock].0).excludes(&Want::new("", sort));
             spot.is_kept && spot.status == Some(Status::Releasing) && excludes
         });
-        idle || !(view.machine.rules.releases)(&self.held(view.gathering), sort).is_empty()
+        idle || self.held(view.gathering).releases(role(view.gathering, lock)).next().is_some()
     }
 
     /// An attempt gets a session.
@@ -484,19 +497,27 @@ impl Process {
         let mark = (u128::from(self.serial) << 8) + self.number as u128 + 1;
         let spot = &mut self.spots[at];
         spot.has_set_out = true;
-        spot.attempt.handle_session(self.session, TIMEOUT / 10, mark.reverse_bits());
+        spot.attempt.handle_session(self.session, TIMEOUT / 10, Uuid::from_random(mark.reverse_bits()));
     }
 
-    fn grant(&mut self, view: View<'_>, lock: usize, turn: u64, place: u64, owner: u8, is_bound: bool) {
+    fn grant(
+        &mut self,
+        view: View<'_>,
+        lock: usize,
+        turn: TurnId,
+        place: PlaceId,
+        owner: u8,
+        is_bound: bool,
+    ) {
         self.turns.push(Granted { lock, turn, place, owner, is_bound, holds: 0 });
         let in_a_row = view.gathering.locks[lock].1.turns;
         let latest_call = self.people.iter().map(|person| match person {
             Person::Waits { caller, .. } | Person::Holds { caller, .. } => *caller,
-            Person::Away(_) | Person::Asked(_) => 0,
+            Person::Away(_) | Person::Asked(_) => CallerId(0),
         });
-        let latest_call = latest_call.max().unwrap_or(0);
+        let latest_call = latest_call.max().unwrap_or(CallerId(0));
         let Some(spot) = self.spot_mut(lock, place) else {
-            return self.violate("passed on", format!("place {place} is taken, and it is gone"));
+            return self.violate("passed on", format!("{place:?} is taken, and it is gone"));
         };
         let again = std::mem::replace(&mut spot.was_taken, true);
         if !again {
@@ -508,25 +529,25 @@ impl Process {
         let (is_held, is_unsettled, is_given_up) =
             (spot.status == Some(Status::Held), spot.is_unsettled, spot.is_given_up);
         if are_too_many {
-            self.violate("turns", format!("place {place} is taken more than {in_a_row} times in a row"));
+            self.violate("turns", format!("{place:?} is taken more than {in_a_row} times in a row"));
         }
         if again && (!is_held || is_given_up) {
-            self.violate("passed on", format!("place {place} is taken after its end"));
+            self.violate("passed on", format!("{place:?} is taken after its end"));
         }
         if is_unsettled {
-            self.violate("unsettled", format!("place {place} is taken while a write may be under way"));
+            self.violate("unsettled", format!("{place:?} is taken while a write may be under way"));
         }
     }
 
-    fn hold(&mut self, lock: usize, turn: u64) {
+    fn hold(&mut self, lock: usize, turn: TurnId) {
         match self.turn_mut(lock, turn) {
             Some(granted) => granted.holds += 1,
-            None => self.violate("own turn", format!("turn {turn} was never granted")),
+            None => self.violate("own turn", format!("{turn:?} was never granted")),
         }
     }
 
     /// Of those who wait, the first comes first. One that shares a turn of its own does not count.
-    fn judge_order(&mut self, view: View<'_>, lock: usize, granted: u64, is_first: bool) {
+    fn judge_order(&mut self, view: View<'_>, lock: usize, granted: CallerId, is_first: bool) {
         let sort = Want::new("", view.gathering.locks[lock].0);
         let is_ahead = |person: usize| match self.people[person] {
             Person::Waits { caller, .. } => {
@@ -537,7 +558,7 @@ impl Process {
         };
         let is_exclusive = sort.excludes(&sort);
         if let Some(person) = (0..self.people.len()).find(|it| is_exclusive && is_first && is_ahead(*it)) {
-            self.violate("order", format!("caller {granted} comes before person {person}"));
+            self.violate("order", format!("{granted:?} comes before person {person}"));
         }
     }
 
@@ -609,7 +630,7 @@ impl Process {
             let lock = spot.lock;
             self.memory = Some(Recollection { lock, session: self.session, since, watch, is_told: false });
         }
-        let remembered = since.map(|since| (self.session, since));
+        let remembered = since.map(|since| Remembered::new(self.session, since));
         self.locks[spot.lock].handle_ended(spot.place, remembered, view.now);
         self.act(view, None);
     }
@@ -733,7 +754,7 @@ impl Process {
         ensemble.delete(|_, child| child.owner.session == session);
         self.session += 1;
         self.flights.clear();
-        self.locks.iter_mut().for_each(|lock| lock.open(view.now));
+        self.lease = Lease::new(TIMEOUT, view.now);
         for at in 0..self.spots.len() {
             let spot = &mut self.spots[at];
             if let Some(status) = &mut spot.status {
@@ -768,8 +789,10 @@ impl Process {
                     .is_some_and(|other| (other.lock, other.place) == (spot.lock, spot.place))
             });
             if is_used && sort.excludes(&sort) && (0..self.people.len()).any(waits) {
-                let detail =
-                    format!("process {}: the holder of {} does not know who waits", self.number, spot.place);
+                let detail = format!(
+                    "process {}: the holder of {:?} does not know who waits",
+                    self.number, spot.place
+                );
                 return Err(Violation { property: "wanted", detail });
             }
         }
@@ -810,14 +833,14 @@ impl Process {
             let is_kept = self.locks[spot.lock].kept() == Some(spot.place) && spot.is_kept;
             is_kept
                 && spot.status == Some(Status::Held)
-                && gathering.locks[spot.lock].1.lingers
+                && !gathering.locks[spot.lock].1.linger.is_zero()
                 && !self.is_deserted
         };
         if let Some(spot) = self.spots.iter().find(|spot| !may_linger(spot)) {
-            return violation("nothing owed", format!("place {} of lock {} is left", spot.place, spot.lock));
+            return violation("nothing owed", format!("{:?} of lock {} is left", spot.place, spot.lock));
         }
         if let Some(turn) = self.turns.first() {
-            return violation("nothing owed", format!("turn {} of lock {} is left", turn.turn, turn.lock));
+            return violation("nothing owed", format!("{:?} of lock {} is left", turn.turn, turn.lock));
         }
         match self.locks.iter().find(|lock| !lock.is_unused() && lock.kept().is_none()) {
             Some(lock) => violation("nothing owed", format!("{lock:?}")),
@@ -834,6 +857,10 @@ impl Process {
     pub(crate) fn is_within(spot: &Spot, node: &str) -> bool {
         spot.within.as_deref().is_some_and(|name| node.ends_with(name))
     }
+}
+
+fn role(gathering: &Gathering, lock: usize) -> Role {
+    gathering.claim(lock).scheme.role()
 }
 
 /// It is the same in all states of a world.

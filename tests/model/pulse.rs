@@ -12,7 +12,7 @@
 
 use super::explorer::{Actions, Violation, World};
 use super::machine::Moment;
-use super::subject::{Answer, Machine, Term};
+use super::machine::lease::Lease;
 use std::time::Duration;
 
 /// The longest session timeout, in twentieths: the time unit of the client library's timers.
@@ -48,7 +48,7 @@ pub(crate) enum Request {
     /// Asks for the session.
     Connect(u8),
     Ping,
-    Read(u8),
+    Read,
     Write(u8),
 }
 
@@ -107,13 +107,12 @@ enum Attachment {
 
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Pulse {
-    machine: &'static Machine,
     now: u8,
     /// How often the leader pings its followers: half a tick of the servers.
     period: u8,
     end: u8,
     stops: Stops,
-    lease: Box<dyn Term>,
+    lease: Lease,
     /// The last moment that the lease has named.
     named: Moment,
     servers: &'static [Server],
@@ -133,21 +132,14 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    pub(crate) fn new(
-        machine: &'static Machine,
-        period: u8,
-        end: u8,
-        stops: Stops,
-        servers: &'static [Server],
-    ) -> Self {
+    pub(crate) fn new(period: u8, end: u8, stops: Stops, servers: &'static [Server]) -> Self {
         let timeout = servers[0].timeout();
         Self {
-            machine,
             now: 0,
             period,
             end,
             stops,
-            lease: (machine.lease)(Duration::from_secs(u64::from(timeout)), at(0)),
+            lease: Lease::new(Duration::from_secs(u64::from(timeout)), at(0)),
             named: at(0),
             servers,
             links: vec![Links::default()],
@@ -218,9 +210,8 @@ impl Pulse {
                 self.pinging &= server != self.present();
                 self.received(server);
             }
-            Request::Read(sent) => {
+            Request::Read => {
                 self.received(server);
-                self.note(Answer::Read, sent);
             }
             Request::Write(_) if is_deposed || self.is_expired() || server != self.owner => {}
             Request::Write(sent) => self.links[server].leader.1.push(FromLeader::Commit(sent)),
@@ -238,7 +229,7 @@ impl Pulse {
             FromLeader::Ping => {}
             FromLeader::Commit(sent) => {
                 self.received(server);
-                self.note(Answer::QuorumWrite, sent);
+                self.lease.acknowledge(at(sent), at(self.now));
             }
             FromLeader::Valid(sent) => self.attached(server, sent),
         }
@@ -252,12 +243,6 @@ impl Pulse {
     fn received(&mut self, server: usize) {
         if server == self.present() {
             self.last_received = self.now;
-        }
-    }
-
-    fn note(&mut self, answer: Answer, sent: u8) {
-        if (self.machine.renews)(answer) {
-            self.lease.acknowledge(at(sent), at(self.now));
         }
     }
 
@@ -353,7 +338,7 @@ impl World for Pulse {
             Action::Read | Action::Write => {
                 self.asked = true;
                 let is_write = action == Action::Write;
-                self.send(if is_write { Request::Write(self.now) } else { Request::Read(self.now) });
+                self.send(if is_write { Request::Write(self.now) } else { Request::Read });
             }
             Action::Reattach => self.reattach(false),
             Action::ReattachInVain => self.reattach(true),
@@ -389,10 +374,6 @@ impl World for Pulse {
             let detail = format!("{named:?} was named, and is taken back: the lease runs until {until:?}");
             return Err(Violation { property: "lease", detail });
         }
-        Ok(())
-    }
-
-    fn check_at_rest(&self, _: &[Action]) -> Result<(), Violation> {
         Ok(())
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! `cases` is a part of the names of the cases in which it is looked for first, if not what stands
 //! before the colon of its name. Lines with `-` are text that occurs exactly once in the file, so that
-//! a bug cannot be lost without notice when the machine changes.
+//! a bug cannot be lost without notice when the machine changes. In a function that returns `impl`, it is an expression.
 
 const FILES: [&str; 6] = [
     include_str!("seeds/of_mutex.txt"),
@@ -27,7 +27,7 @@ const FILES: [&str; 6] = [
 /// Text that occurs exactly once in a file, and its replacement.
 #[derive(Debug)]
 pub(crate) struct Edit {
-    /// A file of the machine, or `adapter.rs` for the driver's part.
+    /// A file of the machine.
     pub(crate) file: &'static str,
     pub(crate) text: String,
     pub(crate) replacement: String,
@@ -51,12 +51,6 @@ impl Seed {
             (head, kind)
         });
         Self { name, kind, edits: parts.map(Edit::read).collect() }
-    }
-
-    /// Whether it changes this module of the machine, or a submodule of it.
-    pub(crate) fn changes(&self, module: &str) -> bool {
-        let house = |file: &str| file.split(['/', '.']).next() == Some(module);
-        self.edits.iter().any(|edit| house(edit.file))
     }
 }
 

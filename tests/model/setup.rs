@@ -1,7 +1,9 @@
 //! The configuration of a world: its clients, and which faults are possible, and how often.
 
 use super::machine::protocol::Patience;
-use super::subject::{Passes, Sort, Want};
+use super::machine::turns::Passing;
+use super::subject::{Sort, Want};
+use super::trouble::budget;
 use std::time::Duration;
 
 /// The timeout of every session. A tick is a second, so a heartbeat is one tick.
@@ -18,53 +20,38 @@ pub(crate) enum Clock {
     Ticks,
 }
 
-/// How often each thing may still go wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub(crate) struct Faults {
-    /// Connections lost with some or all of the replies, or requests given up that are still sent.
-    pub(crate) losses: u8,
-    /// Creations that are executed twice and not acknowledged.
-    pub(crate) twins: u8,
-    /// Callers that give up: cancel, or deadline.
-    pub(crate) cancels: u8,
-    pub(crate) expiries: u8,
-    /// Children deleted by an operator.
-    pub(crate) deletions: u8,
-    /// A directory deleted, with all in it.
-    pub(crate) parent_deletions: u8,
-    /// Children whose data an operator changes.
-    pub(crate) changes: u8,
-    /// Children in whose data the holder is asked to release.
-    pub(crate) revokes: u8,
-    /// Requests that the server refuses.
-    pub(crate) refusals: u8,
-    /// Steps of the clock.
-    pub(crate) steps: u8,
-    /// Heartbeats, if they are separate actions.
-    pub(crate) beats: u8,
-    /// Other callers of a process, which want the lock that it holds or keeps.
-    pub(crate) takes: u8,
-    /// Servers that have lost a deletion which the others have.
-    pub(crate) ghosts: u8,
+budget! {
+    /// How often each thing may still go wrong.
+    Faults {
+        /// Connections lost with some or all of the replies, or requests given up that are still sent.
+        losses,
+        /// Creations that are executed twice and not acknowledged.
+        twins,
+        /// Callers that give up: cancel, or deadline.
+        cancels,
+        expiries,
+        /// Children deleted by an operator.
+        deletions,
+        /// A directory deleted, with all in it.
+        parent_deletions,
+        /// Children whose data an operator changes.
+        changes,
+        /// Children in whose data the holder is asked to release.
+        revokes,
+        /// Requests that the server refuses.
+        refusals,
+        /// Steps of the clock.
+        steps,
+        /// Heartbeats, if they are separate actions.
+        beats,
+        /// Other callers of a process, which want the lock that it holds or keeps.
+        takes,
+        /// Servers that have lost a deletion which the others have.
+        ghosts,
+    }
 }
 
 impl Faults {
-    pub(crate) const NONE: Self = Self {
-        losses: 0,
-        twins: 0,
-        cancels: 0,
-        expiries: 0,
-        deletions: 0,
-        parent_deletions: 0,
-        changes: 0,
-        revokes: 0,
-        refusals: 0,
-        steps: 0,
-        beats: 0,
-        takes: 0,
-        ghosts: 0,
-    };
-
     /// Much can go wrong.
     pub(crate) const MANY: Self = Self {
         losses: 3,
@@ -96,7 +83,7 @@ pub(crate) struct Plan {
     /// The client within whose write hold, and in whose session, this client takes the read side.
     pub(crate) within: Option<usize>,
     /// How its node is passed on, if it is.
-    pub(crate) passes: Option<Passes>,
+    pub(crate) passes: Option<Passing>,
     /// Whether its tries may be answered from memory.
     pub(crate) remembers: bool,
 }
@@ -176,7 +163,7 @@ impl Setup {
     }
 
     /// The same with this many clients, the first ones, that pass their node on.
-    pub(crate) fn passing(mut self, clients: usize, passes: Passes) -> Self {
+    pub(crate) fn passing(mut self, clients: usize, passes: Passing) -> Self {
         self.plans.iter_mut().take(clients).for_each(|plan| plan.passes = Some(passes));
         self
     }

@@ -12,6 +12,8 @@ use std::ops::Range;
 pub(crate) struct Source {
     text: String,
     functions: Vec<Function>,
+    /// Expressions, and what they are replaced by.
+    chosen: Vec<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -24,7 +26,7 @@ struct Function {
 impl Source {
     pub(crate) fn new(text: String) -> Self {
         let functions = bodies(&text).map(|body| Function { body, planted: BTreeMap::new() }).collect();
-        Self { text, functions }
+        Self { text, functions, chosen: Vec::new() }
     }
 
     /// Whether this changes nothing but the body of a function that can have several.
@@ -32,9 +34,13 @@ impl Source {
         self.function_of(edit).is_some()
     }
 
-    /// Adds this part of the bug with this number. There must be room for it.
+    /// Adds this part of the bug with this number. If there is no room for it in a body, it must be an expression.
     pub(crate) fn plant(&mut self, number: usize, edit: &Edit) {
-        let Some(at) = self.function_of(edit) else { return };
+        let Some(at) = self.function_of(edit) else {
+            let Edit { text, replacement, .. } = edit;
+            let chosen = format!("(if crate::planted() == {number} {{ {replacement} }} else {{ {text} }})");
+            return self.chosen.push((text.clone(), chosen));
+        };
         let function = &mut self.functions[at];
         let body = &self.text[function.body.clone()];
         let planted = function.planted.entry(number).or_insert_with(|| body.to_owned());
@@ -47,26 +53,37 @@ impl Source {
         self.functions.iter().position(|Function { body, .. }| body.start <= begin && end <= body.end)
     }
 
-    /// The file. `chosen` is what tells the number.
-    pub(crate) fn written(&self, chosen: &str) -> String {
+    /// The file.
+    pub(crate) fn written(&self) -> String {
         let mut written = String::new();
         let mut end = 0;
         for Function { body, planted } in
             self.functions.iter().filter(|function| !function.planted.is_empty())
         {
-            let _ = write!(written, "{}\nmatch {chosen} {{\n", &self.text[end..body.start]);
+            let (before, head) = self.text[end..body.start].rsplit_once("fn ").unwrap_or_default();
+            // What is chosen while the program runs is not constant.
+            let before = before.strip_suffix("const ").unwrap_or(before);
+            let _ = write!(written, "{before}fn {head}\nmatch crate::planted() {{\n");
             for (number, planted) in planted {
                 let _ = writeln!(written, "{number} => {{{planted}}}");
             }
             let _ = writeln!(written, "_ => {{{}}}\n}}", &self.text[body.clone()]);
             end = body.end;
         }
-        written + &self.text[end..]
+        written.push_str(&self.text[end..]);
+        self.chosen.iter().fold(written, |written, (text, chosen)| written.replace(text, chosen))
     }
 }
 
-/// The bodies of the functions in a formatted source, except of functions that run in constants, and of those whose bodies
-/// have to agree on a type that has no name.
+/// The seed in whose code this line of a written file is, if it is in a body.
+pub(crate) fn seed_at(written: &str, line: usize) -> Option<usize> {
+    let before: Vec<&str> = written.lines().take(line).collect();
+    let arm =
+        before.iter().rev().find_map(|line| line.split_once(" => {").filter(|_| !line.starts_with(' ')))?;
+    arm.0.parse().ok()
+}
+
+/// The bodies of the functions in a formatted source, except of those whose bodies have to agree on a type that has no name.
 fn bodies(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut lines = text.split_inclusive('\n').scan(0, |end, line| {
         let begin = *end;
@@ -96,5 +113,6 @@ fn bodies(text: &str) -> impl Iterator<Item = Range<usize>> {
 fn is_function(line: &str) -> bool {
     let visible = ["pub(crate) ", "pub(super) ", "pub "];
     let line = line.trim_start();
-    visible.iter().find_map(|visible| line.strip_prefix(visible)).unwrap_or(line).starts_with("fn ")
+    let line = visible.iter().find_map(|visible| line.strip_prefix(visible)).unwrap_or(line);
+    line.starts_with("fn ") || line.starts_with("const fn ")
 }

@@ -6,6 +6,7 @@
 use super::client::Client;
 use super::line::Line;
 use super::machine::Moment;
+use super::machine::memory::Memory;
 use super::setup::TIMEOUT;
 use super::subject::Want;
 use super::watch::Watch;
@@ -91,7 +92,13 @@ impl Scene {
         let line = &self.lines[self.line_of(number)];
         let session = line.session.as_ref().filter(|_| !line.is_down);
         match (&self.clients[number].memory, session) {
-            (Some(memory), Some(session)) => session.lease.is_good(memory.since, memory.is_told, self.now()),
+            (Some(memory), Some(session)) => {
+                let mut good = Memory::new(memory.since);
+                if memory.is_told {
+                    good.handle_watch();
+                }
+                good.is_good(&session.lease, self.now())
+            }
             _ => false,
         }
     }

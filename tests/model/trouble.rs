@@ -1,43 +1,44 @@
-//! The faults that are possible while holds are kept.
+//! How often faults are possible: while holds are kept, and everywhere.
 
-/// How often each fault is possible.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Trouble {
-    /// All faults together.
-    pub(crate) steps: u8,
-    /// The connection stalls for a while, or ends.
-    pub(crate) stalls: u8,
-    pub(crate) breaks: u8,
-    /// A server does not answer a check, although it is there.
-    pub(crate) refusals: u8,
-    /// The process is asleep.
-    pub(crate) nights: u8,
-    /// Somebody else writes in the same session.
-    pub(crate) writes: u8,
-    /// An operator deletes a node.
-    pub(crate) deletions: u8,
-    /// The servers end the session.
-    pub(crate) expiries: u8,
-    /// Another hold is granted.
-    pub(crate) grants: u8,
-    /// The server does not learn of deletions before it has to execute a write.
-    pub(crate) lags: u8,
-    /// How many units of time late every answer is, all the time.
-    pub(crate) late: u8,
-}
+/// Declares how often each of several things may still happen.
+macro_rules! budget {
+    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $thing:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub(crate) struct $name {
+            $($(#[$of])* pub(crate) $thing: u8,)*
+        }
 
-impl Trouble {
-    pub(crate) const NONE: Self = Self {
-        steps: 0,
-        stalls: 0,
-        breaks: 0,
-        refusals: 0,
-        nights: 0,
-        writes: 0,
-        deletions: 0,
-        expiries: 0,
-        grants: 0,
-        lags: 0,
-        late: 0,
+        impl $name {
+            pub(crate) const NONE: Self = Self { $($thing: 0,)* };
+        }
     };
+}
+pub(crate) use budget;
+
+budget! {
+    /// How often each fault is possible.
+    Trouble {
+        /// All faults together.
+        steps,
+        /// The connection stalls for a while, or ends.
+        stalls,
+        breaks,
+        /// A server does not answer a check, although it is there.
+        refusals,
+        /// The process is asleep.
+        nights,
+        /// Somebody else writes in the same session.
+        writes,
+        /// An operator deletes a node.
+        deletions,
+        /// The servers end the session.
+        expiries,
+        /// Another hold is granted.
+        grants,
+        /// The server does not learn of deletions before it has to execute a write.
+        lags,
+        /// How many units of time late every answer is, all the time.
+        late,
+    }
 }

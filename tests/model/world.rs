@@ -8,7 +8,6 @@ use super::line::Line;
 use super::machine::Moment;
 use super::machine::name::mark_of_companion;
 use super::setup::{Clock, Faults, Setup, TIMEOUT};
-use super::subject::Machine;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,7 +15,6 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
     pub(crate) setup: Rc<Setup>,
-    pub(crate) machine: &'static Machine,
     pub(crate) ensemble: Ensemble,
     pub(crate) clients: Vec<Client>,
     /// One for each client, even if it shares that of another.
@@ -45,12 +43,12 @@ impl Hash for Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(setup: &Setup, machine: &'static Machine) -> Self {
-        let mut clients: Vec<_> = setup.plans.iter().map(|plan| Client::new(machine, plan)).collect();
+    pub(crate) fn new(setup: &Setup) -> Self {
+        let mut clients: Vec<_> = setup.plans.iter().map(|plan| Client::new(plan)).collect();
         let mut lines = vec![Line::new(); clients.len()];
         for (number, (client, line)) in clients.iter_mut().zip(&mut lines).enumerate() {
             if client.caller != Caller::Asleep {
-                line.open(machine, number, Moment::default(), 1, 1);
+                line.open(number, Moment::default(), 1, 1);
                 client.enter(number, line);
                 client.poll(line, Moment::default());
             }
@@ -58,7 +56,6 @@ impl Scene {
         let paths = setup.paths();
         Self {
             setup: Rc::new(setup.clone()),
-            machine,
             ensemble: Ensemble::new(&paths, setup.parent, setup.limit.map(|limit| limit.0)),
             clients,
             lines,
