@@ -15,11 +15,8 @@ import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
-import xml.etree.ElementTree
 
-import plots
 from disk import fdatasync
 from servers import CORES, PEER_CORES, SERVER_CORES, Other, Servers, cpu, pin
 
@@ -35,17 +32,10 @@ TRIES = LOCK | {"tries", "holders"}
 OURS_ALL = TRIES | {"wanted"}
 # name: (command, benches, can contenders share a session?)
 PEERS = {
-    "wire-seq": ([f"{CACHE}/raw_wire", "seq"], {"uncontended", "manylocks"}, True),
-    "wire-pipe": ([f"{CACHE}/raw_wire", "pipe"], LOCK, False),
-    "wire-relist": ([f"{CACHE}/raw_wire", "relist"], WAIT, False),
-    "zkmt-seq": ([f"{CACHE}/raw_zkmt", "seq"], {"uncontended", "manylocks"}, True),
-    "zkmt-pipe": ([f"{CACHE}/raw_zkmt", "pipe"], LOCK, True),
-    "zkmt-bg": ([f"{CACHE}/raw_zkmt", "bg"], {"uncontended"}, True),
-    "rust-seq": ([*RUST, "raw-seq"], {"uncontended", "manylocks"}, True),
-    "rust-pipe": ([*RUST, "raw-pipe"], LOCK, True),
-    "rust-relist": ([*RUST, "raw-relist"], WAIT, True),
-    "rust-bg": ([*RUST, "raw-bg"], {"uncontended"}, True),
-    "zkclient": ([*RUST, "zkclient"], LOCK, True),
+    "raw-seq": ([*RUST, "raw-seq"], {"uncontended", "manylocks"}, True),
+    "raw-pipe": ([*RUST, "raw-pipe"], LOCK, True),
+    "raw-relist": ([*RUST, "raw-relist"], WAIT, True),
+    "raw-bg": ([*RUST, "raw-bg"], {"uncontended"}, True),
     "curator": (JAVA, TRIES, True),
     "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], TRIES, True),
     "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], OURS_ALL, True),
@@ -55,10 +45,9 @@ PEERS = {
     "etcd": ([*PY, str(HERE / "peers/python/etcd_peer.py")], {"uncontended", "handoff"}, True),
 }
 OTHERS = {"redis-py": "redis", "etcd": "etcd"}  # what they lock on; measured beside one server on tmpfs
-OURS = {"linger", "turns", "told"}  # asked of zklock alone: the others do the ordinary work beside it
+OURS = {"linger", "turns", "told", "reentrant", "valid_for", "ensure"}  # asked of zklock alone: the others do the ordinary work beside it
 QUEUES_AT_HOME = {"zklock-rust", "zklock-c", "zklock-py"}  # a client has two nodes at most, however many wait in it
-RAW = ("rust-pipe", "zkmt-pipe")  # the raw limit: the better of the two
-FLOOR = "wire-pipe"
+RAW = "raw-pipe"  # the raw limit
 
 
 def uncontended(rounds, n, warm, **ours):
@@ -92,6 +81,10 @@ def holders(sessions, seconds=20, warm=10, **ours):
 
 # What clients cost that hold a lock each. Asked for by `--holders`; zklock with the shortest, a middle and the longest `loss_timeout`.
 HOLDERS = [(3, "disk", [holders(n, **told) for n in (10, 100, 1000, 3000) for told in ({}, {"told": 2000}, {"told": 3333})])]
+
+
+# Work without requests. It is compared by the rate: three readings of the clock are in each.
+MICRO = [(1, "shm", [uncontended(5, 20_000, 2_000, **{work: more}) for work, more in (("linger", 600), ("reentrant", 1), ("valid_for", 1), ("ensure", 1))])]
 
 
 # (servers, storage, benches). Many short rounds rather than few long ones: noise comes in bursts.
@@ -176,7 +169,7 @@ class Peer:
 
 def warm(servers, seconds):
     """For the servers' JIT: creates, deletes, lists and watches."""
-    peer, end = Peer("warm", PEERS["zkmt-pipe"][0]), time.monotonic() + seconds
+    peer, end = Peer("warm", PEERS[RAW][0]), time.monotonic() + seconds
     while time.monotonic() < end:
         for bench, _, params in (manylocks(1, 1), handoff(1, 8, 500)):
             peer.bench(servers, bench, params, "/warm", 60)
@@ -270,22 +263,21 @@ def tables(rows):
         good = {p: [r["figures"] for r in rs if "figures" in r] for p, rs in by_peer.items()}
         median = lambda peer, figure: statistics.median(f[figure] for f in good[peer])
         time_of = lambda peer: 1 / median(peer, main) if main.endswith("per_s") else median(peer, main)
-        raw = min((time_of(p) for p in RAW if good.get(p)), default=None)
-        floor = time_of(FLOOR) if good.get(FLOOR) else None
-        print("| peer | × raw | × wire |", " | ".join(columns), "| spread |")
-        print("|---|" + "---:|" * (len(columns) + 3))
+        raw = time_of(RAW) if good.get(RAW) else None
+        print("| peer | × raw |", " | ".join(columns), "| spread |")
+        print("|---|" + "---:|" * (len(columns) + 2))
         for peer, rs in by_peer.items():
             bad = [r["error"] for r in rs if "error" in r]
             bad += [f"{f['violations']:.0f} overlaps" for f in good[peer] if f.get("violations")]
             note = f" ({len(bad)} of {len(rs)}: {bad[0]})" if bad else ""
             if not good[peer]:
-                print(f"| {peer}{note} |" + " |" * (len(columns) + 3))
+                print(f"| {peer}{note} |" + " |" * (len(columns) + 2))
                 continue
-            ratio = lambda base: format(time_of(peer) / base, ".2f") if base else ""
+            ratio = format(time_of(peer) / raw, ".2f") if raw else ""
             values = [f[main] for f in good[peer]]
             spread = f"{100 * (max(values) - min(values)) / median(peer, main):.0f}%" if len(values) > 1 else ""
             cells = [format(median(peer, figure), form) if figure in good[peer][0] else "" for figure, form in columns.values()]
-            print(f"| {peer}{note} | {ratio(raw)} | {ratio(floor)} |", " | ".join(cells), f"| {spread} |")
+            print(f"| {peer}{note} | {ratio} |", " | ".join(cells), f"| {spread} |")
 
 
 def check(rows):
@@ -301,12 +293,6 @@ def check(rows):
         wrong += [f"{where}: {k} is {v}" for k, v in figures.items() if not isinstance(v, (int, float)) or not math.isfinite(v)]
         if row["bench"] in WAIT and figures.get("violations") != 0:
             wrong.append(f"{where}: {figures.get('violations', 'it does not count its')} overlaps")
-    with tempfile.TemporaryDirectory() as folder:
-        groups = {(row["bench"], str(row["params"])) for row in rows}
-        if len(files := plots.write(rows, folder)) != len(groups):
-            wrong.append(f"{len(files)} plots of {len(groups)}")
-        for file in files:
-            xml.etree.ElementTree.parse(file)
     return wrong
 
 
@@ -315,6 +301,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("--quick", action="store_true", help="under 2 minutes")
     ap.add_argument("--holders", action="store_true", help="what 10 to 3,000 clients cost that hold a lock each: half an hour")
+    ap.add_argument("--micro", action="store_true", help="work of zklock without requests")
     ap.add_argument("--check", action="store_true", help="under a minute: that every peer works, without figures of use")
     ap.add_argument("--servers", type=names, help="standalone,ensemble")
     ap.add_argument("--storage", type=names, help="shm,disk,nosync")
@@ -329,41 +316,35 @@ def main():
     ap.add_argument("--priority", type=int, help="nice value of this terminal session as a whole (root for < 0)")
     ap.add_argument("--log", type=argparse.FileType("w"), default=os.devnull, help="results as JSON lines")
     ap.add_argument("--show", type=argparse.FileType(), help="only print the tables of such a log")
-    ap.add_argument("--plots", metavar="FOLDER", help="writes the tables' first columns there as SVG; also with --show")
     ap.add_argument("--no-pin", action="store_true", help="do not part the cores between servers and peers")
     args = ap.parse_args()
     if args.no_pin:
         SERVER_CORES[:] = PEER_CORES[:] = CORES
     if args.show:
-        rows = [json.loads(line) for line in args.show]
-        if args.plots:
-            plots.write(rows, args.plots)
-        return tables(rows)
+        return tables([json.loads(line) for line in args.show])
     peers = dict(PEERS)
     for extra in args.extra:
         name, command = extra.split("=", 1)
         peers[name.removesuffix("/s")] = (shlex.split(command), LOCK, not name.endswith("/s"))
     if unknown := {*(args.only or []), *args.skip} - peers.keys():
         ap.error(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(peers)}")
-    keep = lambda n: n not in args.skip and (not args.only or n in args.only or n in (*RAW, FLOOR))
-    peers = {n: p for n, p in peers.items() if keep(n)}
+    keep = lambda n: n not in args.skip and (not args.only or n in args.only or n == RAW)
+    peers = {n: p for n, p in peers.items() if keep(n) and (not args.micro or n in QUEUES_AT_HOME)}
     if args.priority:  # over what else runs here; see autogroup in sched(7)
         pathlib.Path("/proc/self/autogroup").write_text(str(args.priority))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rows, start = [], time.monotonic()
     disk = fdatasync()
     try:
-        run(CHECK if args.check else QUICK if args.quick else HOLDERS if args.holders else FULL, peers, args, rows)
+        run(CHECK if args.check else QUICK if args.quick else HOLDERS if args.holders else MICRO if args.micro else FULL, peers, args, rows)
     finally:
         if args.priority:
             pathlib.Path("/proc/self/autogroup").write_text("0")
         tables(rows)
         print(f"\n{disk} {time.monotonic() - start:.0f} s in all."
-              "\n× raw, × wire: time over that of the better of " + ", ".join(RAW) + f" and of {FLOOR}."
+              f"\n× raw: time over that of {RAW}."
               " Latencies and CPU in us; both = acquire+release. requests, packets, bytes (TCP payload, both ways), CPU:"
               " per acquire+release. spread ((max - min) / median over the rounds) and × are those of the first column.")
-    if args.plots:
-        plots.write(rows, args.plots)
     if args.check and (wrong := check(rows)):
         sys.exit("tests/bench/run --check: " + "; ".join(wrong))
 

@@ -75,4 +75,4 @@ static int attempt(void *ctx) {
     return 1;
 }
 
-int main(void) { return harness(&(struct peer){session, session_end, lock, lock_end, acquire, release, attempt, NULL}); }
+int main(void) { return harness(&(struct peer){session, session_end, lock, lock_end, acquire, release, attempt}); }
