@@ -56,7 +56,6 @@ PROGRAMS: dict[str, list[str]] = {
     # zklock's faces.
     "python": [*_PYTHON, str(HERE / "peers/zklock_peer.py")],
     "cpp": [str(BUILT / "peer-cpp")],
-    "rust": [str(BUILT / "peer-rust")],
     # The others.
     "curator": _java("/usr/share/java/{}.jar"),
     "curator-that-downgrades": _java(f"{BUILT}/curator/{{}}-{CURATOR_THAT_DOWNGRADES}.jar"),
@@ -69,7 +68,7 @@ PROGRAMS: dict[str, list[str]] = {
     "kazoo": [*_PYTHON, str(HERE / "peers/kazoo_peer.py")],
     "go": [str(BUILT / "peer-go")],
 }
-FACES = ("python", "cpp", "rust")
+FACES = ("python", "cpp")
 
 
 def curators_program(name: str, *words: str) -> subprocess.Popen[str]:
@@ -88,7 +87,7 @@ class Side(typing.NamedTuple):
     proxy: Proxy | None = None
 
 
-def zklock_side(kind: str, *options: str, faces: typing.Sequence[str] = FACES) -> Side:
+def zklock_side(kind: str, *options: str, faces: typing.Sequence[str] = (*FACES, "python")) -> Side:
     return Side(faces, kind, options)
 
 

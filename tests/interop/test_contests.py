@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 
 import pytest
-from contest import CURATORS, FACES, Side, contend, foreign_side, zklock_side
+from contest import CURATORS, Side, contend, foreign_side, zklock_side
 from ground import Ground
 from kinds import needs_curator_that_downgrades, needs_go, only_with_long
 from register import REST, Rules
@@ -13,7 +13,7 @@ from register import REST, Rules
 Figures = typing.Callable[[str], None]
 
 LINGERS = ("--linger=3600", REST)
-DOWNGRADING = ("python", "python", "rust", "rust")
+DOWNGRADING = ("python",) * 4
 
 
 def beside(library: str, *words: str, kind: str, name: str = "", marks: typing.Any = (), **more: typing.Any) -> typing.Any:
@@ -28,9 +28,9 @@ def _sides(
     *words: str,
     theirs: str = "",
     their_options: typing.Sequence[str] = (),
-    faces: typing.Sequence[str] = FACES,
+    **ours: typing.Any,
 ) -> tuple[Side, Side]:
-    return foreign_side(library, theirs or kind, *their_options), zklock_side(kind, *words, faces=faces)
+    return foreign_side(library, theirs or kind, *their_options), zklock_side(kind, *words, **ours)
 
 
 CONTESTS = [

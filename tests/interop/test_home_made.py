@@ -20,7 +20,7 @@ PATTERNS = {
 
 def contended(ground: Ground, path: str, layout: str, pattern: str, **more: typing.Any) -> Outcome:
     kind = "rw" if layout == "host" else "mutex"
-    ours = zklock_side(kind, f"--naming={pattern}", faces=("python", "rust"))
+    ours = zklock_side(kind, f"--naming={pattern}", faces=("python", "cpp"))
     return contend(ground, path, [foreign_side("home-made", kind, layout), ours], **more)
 
 

@@ -57,5 +57,5 @@ def test_naming_is_refused_beside_who_cannot_read_it(ground: Ground, path: str, 
     with held_by(ground, path, library) as (contest, node), zklock.Client(ground("servers")) as client:
         with pytest.raises(zklock.ForeignContender, match=node):
             client.mutex(path, naming=naming).hold(timeout=10)
-        for face in ("python", "rust"):
+        for face in FACES:
             refuses(contest, node, face, f"--naming={naming}")
