@@ -48,6 +48,35 @@ const ODD: [&str; 21] = [
 ];
 const WORDS: [&str; 10] = ["ruok", "srvr", "mntr", "wchs", "isro", "nope", "envi", "stat", "conf", "cons"];
 
+/// Lists other than the open one. kazoo's `CREATOR_ALL_ACL` names null. A second null is compared with the first.
+const ACLS: [Acl; 24] = [
+    Acl::Of(&[(1, "world", "anyone")]),
+    Acl::Of(&[(30, "world", "anyone")]),
+    Acl::Of(&[(31, "auth", "")]),
+    Acl::Of(&[(31, "auth", "")]),
+    BOB,
+    BOB,
+    Acl::Of(&[(31, "ip", "127.0.0.1"), (1, "ip", "10.0.0.0/8")]),
+    Acl::Of(&[(31, "ip", "10.1.2.3"), (9, "world", "anyone")]),
+    Acl::Of(&[(31, "world", "anyone"), (31, "world", "anyone"), (1, "world", "anyone")]),
+    Acl::Of(&[(31, "nobody's", "x")]),
+    Acl::Of(&[(31, "world", "someone")]),
+    Acl::Of(&[(31, "ip", "300.1.1.1")]),
+    Acl::Of(&[(31, "digest", "bob")]),
+    Acl::Of(&[(0, "world", "anyone")]),
+    Acl::Of(&[(31, "auth", NULL), (1, "world", "anyone")]),
+    Acl::Of(&[(31, "auth", NULL), (1, "world", "anyone")]),
+    Acl::Of(&[(31, "auth", NULL), (31, "auth", NULL)]),
+    Acl::Of(&[(31, "world", NULL)]),
+    Acl::Of(&[(31, "digest", NULL)]),
+    Acl::Of(&[(31, "ip", NULL)]),
+    Acl::Of(&[(31, NULL, "x")]),
+    Acl::Of(&[(31, "nobody's", NULL)]),
+    Acl::EMPTY,
+    Acl::Null,
+];
+const BOB: Acl = Acl::Of(&[(31, "digest", "bob:ikIaKsbtGweaHnb/jKn7OHqbunM="), (1, "world", "anyone")]);
+
 /// A generator, and its idea of the conversation so far.
 struct Author {
     dice: Dice,
@@ -80,7 +109,7 @@ pub(crate) fn conversation(seed: u64, length: usize) -> (usize, Vec<Step>) {
 /// The tree of the conversation.
 pub(crate) fn create_root() -> Step {
     let (path, data) = ("@".to_owned(), Data::Bytes(0));
-    let root = Request::Create { maker: Maker::Create2, path, data, acl: Acl::Open, flags: 0 };
+    let root = Request::Create { maker: Maker::Create2, path, data, acl: Acl::OPEN, flags: 0 };
     Step::Send { slot: 0, requests: vec![root] }
 }
 
@@ -335,34 +364,6 @@ impl Author {
     }
 
     fn acl(&mut self, open: usize) -> Acl {
-        if self.dice.chance(open) {
-            return Acl::Open;
-        }
-        self.dice.pick(&[
-            Acl::ReadOnly,
-            Acl::NoRead,
-            Acl::Creator,
-            Acl::Creator,
-            Acl::Bob,
-            Acl::Bob,
-            Acl::Here,
-            Acl::Elsewhere,
-            Acl::Twice,
-            Acl::NoScheme,
-            Acl::BadWorld,
-            Acl::BadIp,
-            Acl::BadDigest,
-            Acl::Nobody,
-            Acl::CreatorOfNull,
-            Acl::CreatorOfNull,
-            Acl::CreatorsOfNull,
-            Acl::NullWorld,
-            Acl::NullDigest,
-            Acl::NullIp,
-            Acl::NullScheme,
-            Acl::NoSchemeOfNull,
-            Acl::Empty,
-            Acl::Null,
-        ])
+        if self.dice.chance(open) { Acl::OPEN } else { self.dice.pick(&ACLS) }
     }
 }

@@ -54,11 +54,11 @@ impl Author {
         match request {
             Request::Create { path, data, acl, flags, .. } => {
                 // A null list breaks the server.
-                let acl = if acl == Acl::Null { Acl::Empty } else { acl };
+                let acl = if acl == Acl::Null { Acl::EMPTY } else { acl };
                 Request::Create { maker: Maker::Create, path, data, acl, flags }
             }
             Request::SetAcl { path, acl: Acl::Null, version } => {
-                Request::SetAcl { path, acl: Acl::Empty, version }
+                Request::SetAcl { path, acl: Acl::EMPTY, version }
             }
             Request::Multi(parts) => Request::Multi(
                 parts

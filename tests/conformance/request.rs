@@ -18,33 +18,11 @@ pub(crate) enum Maker {
     Ttl(i64),
 }
 
-/// The access list for a node.
+/// The access list for a node: permissions, schemes, and whom they name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Acl {
-    Open,
-    ReadOnly,
-    NoRead,
-    Creator,
-    Bob,
-    Here,
-    Elsewhere,
-    Twice,
-    NoScheme,
-    BadWorld,
-    BadIp,
-    BadDigest,
-    Nobody,
-    /// The list that kazoo sends as its `CREATOR_ALL_ACL`.
-    CreatorOfNull,
-    /// A second null is compared with the first.
-    CreatorsOfNull,
-    NullWorld,
-    NullDigest,
-    NullIp,
-    NullScheme,
-    NoSchemeOfNull,
-    Empty,
     Null,
+    Of(&'static [(i32, &'static str, &'static str)]),
 }
 
 /// The data of a node.
@@ -389,33 +367,13 @@ impl Data {
 }
 
 impl Acl {
+    pub(crate) const OPEN: Self = Self::Of(&[(31, "world", "anyone")]);
+    pub(crate) const EMPTY: Self = Self::Of(&[]);
+
     fn write(self, to: &mut Writer) {
-        let entries: &[(i32, &str, &str)] = match self {
-            Self::Open => &[(31, "world", "anyone")],
-            Self::ReadOnly => &[(1, "world", "anyone")],
-            Self::NoRead => &[(30, "world", "anyone")],
-            Self::Creator => &[(31, "auth", "")],
-            Self::Bob => &[(31, "digest", "bob:ikIaKsbtGweaHnb/jKn7OHqbunM="), (1, "world", "anyone")],
-            Self::Here => &[(31, "ip", "127.0.0.1"), (1, "ip", "10.0.0.0/8")],
-            Self::Elsewhere => &[(31, "ip", "10.1.2.3"), (9, "world", "anyone")],
-            Self::Twice => &[(31, "world", "anyone"), (31, "world", "anyone"), (1, "world", "anyone")],
-            Self::NoScheme => &[(31, "nobody's", "x")],
-            Self::BadWorld => &[(31, "world", "someone")],
-            Self::BadIp => &[(31, "ip", "300.1.1.1")],
-            Self::BadDigest => &[(31, "digest", "bob")],
-            Self::Nobody => &[(0, "world", "anyone")],
-            Self::CreatorOfNull => &[(31, "auth", NULL), (1, "world", "anyone")],
-            Self::CreatorsOfNull => &[(31, "auth", NULL), (31, "auth", NULL)],
-            Self::NullWorld => &[(31, "world", NULL)],
-            Self::NullDigest => &[(31, "digest", NULL)],
-            Self::NullIp => &[(31, "ip", NULL)],
-            Self::NullScheme => &[(31, NULL, "x")],
-            Self::NoSchemeOfNull => &[(31, "nobody's", NULL)],
-            Self::Empty => &[],
-            Self::Null => {
-                to.int(-1);
-                return;
-            }
+        let Self::Of(entries) = self else {
+            to.int(-1);
+            return;
         };
         to.int(length(entries.len()));
         for (permissions, scheme, id) in entries {

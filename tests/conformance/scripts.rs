@@ -67,6 +67,6 @@ fn sequence() -> Vec<Step> {
 }
 
 fn create(slot: usize, path: &str, flags: i32) -> Step {
-    let (maker, data, acl) = (Maker::Create2, Data::Bytes(3), Acl::Open);
+    let (maker, data, acl) = (Maker::Create2, Data::Bytes(3), Acl::OPEN);
     Step::Send { slot, requests: vec![Request::Create { maker, path: path.to_owned(), data, acl, flags }] }
 }
