@@ -27,7 +27,7 @@ WORKS = {
 }
 ABLE = {  # what only zklock does, and what a peer cannot
     "lingering": {"zklock-rust", "zklock-c", "zklock-py"},
-    "reentrant": {"zklock-c", "zklock-py"},
+    "reentrant": {"zklock-rust", "zklock-c", "zklock-py"},
     "refused try": {"zklock-rust", "zklock-c", "zklock-py"},
     "handed over by a task": {"zklock-rust", "zklock-c", "zklock-py"},
 }

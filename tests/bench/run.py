@@ -32,10 +32,11 @@ TRIES = LOCK | {"tries", "holders"}
 OURS_ALL = TRIES | {"wanted"}
 # name: (command, benches, can contenders share a session?)
 PEERS = {
-    "raw-seq": ([*RUST, "raw-seq"], {"uncontended", "manylocks"}, True),
-    "raw-pipe": ([*RUST, "raw-pipe"], LOCK, True),
-    "raw-relist": ([*RUST, "raw-relist"], WAIT, True),
-    "raw-bg": ([*RUST, "raw-bg"], {"uncontended"}, True),
+    "rust-seq": ([*RUST, "raw-seq"], {"uncontended", "manylocks"}, True),
+    "rust-pipe": ([*RUST, "raw-pipe"], LOCK, True),
+    "rust-relist": ([*RUST, "raw-relist"], WAIT, True),
+    "rust-bg": ([*RUST, "raw-bg"], {"uncontended"}, True),
+    "zkclient": ([*RUST, "zkclient"], LOCK, True),
     "curator": (JAVA, TRIES, True),
     "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], TRIES, True),
     "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], OURS_ALL, True),
@@ -47,7 +48,7 @@ PEERS = {
 OTHERS = {"redis-py": "redis", "etcd": "etcd"}  # what they lock on; measured beside one server on tmpfs
 OURS = {"linger", "turns", "told", "reentrant", "valid_for", "ensure"}  # asked of zklock alone: the others do the ordinary work beside it
 QUEUES_AT_HOME = {"zklock-rust", "zklock-c", "zklock-py"}  # a client has two nodes at most, however many wait in it
-RAW = "raw-pipe"  # the raw limit
+RAW = "rust-pipe"  # the raw limit
 
 
 def uncontended(rounds, n, warm, **ours):

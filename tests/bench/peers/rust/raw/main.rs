@@ -1,11 +1,13 @@
-//! Peers on the zookeeper-client crate: `peers [--one-thread] raw-seq|raw-pipe|raw-bg|raw-relist`.
+//! Peers on the zookeeper-client crate: `peers [--one-thread] zkclient|raw-seq|raw-pipe|raw-bg|raw-relist`.
 
 #[path = "../harness.rs"]
 mod harness;
 mod raw;
+mod zkclient;
 
 async fn go(peer: &str) {
     match peer {
+        "zkclient" => harness::run::<zkclient::Lock>().await,
         "raw-seq" => harness::run::<raw::Seq>().await,
         "raw-pipe" => harness::run::<raw::Pipe>().await,
         "raw-relist" => harness::run::<raw::Relist>().await,
