@@ -23,7 +23,7 @@ import sqlalchemy.orm
 import sqlalchemy.pool
 
 from zklock import fence
-from zklock.fence._settle import now, settled
+from zklock.fence._settle import entered, now, settled
 
 THINGS = "CREATE TABLE IF NOT EXISTS things (name VARCHAR(255) PRIMARY KEY, value VARCHAR(255)){}"
 
@@ -131,6 +131,20 @@ class Database:
     def rows(self, table: str) -> list[tuple[typing.Any, ...]]:
         with self.plain() as execute_now:
             return execute_now(f"SELECT * FROM {table} ORDER BY name")
+
+    def connection(self) -> typing.Any:
+        """A connection, whether its library is for asyncio or not."""
+        return entered(self.library.connect(self.address))
+
+    @contextlib.asynccontextmanager
+    async def block(self, connection: typing.Any, stamp: typing.Any) -> typing.AsyncIterator[None]:
+        """A fenced transaction, likewise."""
+        if self.library.is_async:
+            async with fence.transaction(connection, stamp):
+                yield
+        else:
+            with fence.transaction(connection, stamp):
+                yield
 
     def transaction(self, stamp: typing.Any) -> typing.Any:
         connection = self.library.connect(self.address)

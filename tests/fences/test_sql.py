@@ -68,41 +68,28 @@ def test_the_error_says_what_to_do(database: Database) -> None:
 def test_a_connection_is_free_after_a_refusal(database: Database) -> None:
     blocks = [(Held("/locks/a", token), error) for token, error in ((9, None), (5, zklock.StaleToken), (10, None))]
 
-    async def later() -> None:
-        async with database.library.connect(database.address) as connection:
+    async def main() -> None:
+        async with database.connection() as connection:
             for hold, error in blocks:
                 with pytest.raises(error) if error else contextlib.nullcontext():
-                    async with fence.transaction(connection, hold):
+                    async with database.block(connection, hold):
                         pass
 
-    def blocking() -> None:
-        with database.library.connect(database.address) as connection:
-            for hold, error in blocks:
-                with pytest.raises(error) if error else contextlib.nullcontext(), fence.transaction(connection, hold):
-                    pass
-
-    run(later()) if database.library.is_async else blocking()
+    asyncio.run(main())
     assert database.rows("zklock_fences") == [("/locks/a", "one", 10)]
 
 
 @pytest.mark.parametrize("database", ["psycopg", "psycopg2", "asyncpg"], indirect=True)
 def test_a_fenced_transaction_in_postgresql_has_three_statements_more(database: Database) -> None:
-    library, hold = database.library, Held("/locks/a", 5)
-
-    async def later() -> None:
-        async with library.connect(database.address) as connection, fence.transaction(connection, hold):
-            await databases.execute(library, connection, "UPDATE things SET value = 'of 5'")
-
-    def blocking() -> None:
-        with library.connect(database.address) as connection, fence.transaction(connection, hold):
-            now(databases.execute(library, connection, "UPDATE things SET value = 'of 5'"))
+    async def work(execute: Execute, _: typing.Any) -> None:
+        await execute("UPDATE things SET value = 'of 5'")
 
     with database.plain() as execute:
         look = "SELECT pg_read_file(current_setting('data_directory') || '/../log')"
         ((before,),) = execute(look)
         execute("ALTER ROLE test SET log_statement = 'all'")
         try:
-            run(later()) if library.is_async else blocking()
+            in_a_block(database, work)
         finally:
             execute("ALTER ROLE test RESET log_statement")
         ((after,),) = execute(look)
@@ -146,24 +133,18 @@ def test_a_connection_in_a_transaction_is_refused(database: Database) -> None:
     begin = ["BEGIN"] if "autocommit" in library.name or "by hand" in library.name or "asyncpg" == library.name else []
     begin.append("INSERT INTO things VALUES ('open', 'open')")
 
-    async def later() -> None:
-        async with library.connect(database.address) as connection:
+    async def main() -> None:
+        async with database.connection() as connection:
             for statement in begin:
                 await databases.execute(library, connection, statement)
             with pytest.raises(zklock.InvalidInput, match="is in a transaction"):
-                await fence.transaction(connection, Held("/locks/a", 5)).__aenter__()
-
-    def blocking() -> None:
-        with library.connect(database.address) as connection:
-            for statement in begin:
-                now(databases.execute(library, connection, statement))
-            with pytest.raises(zklock.InvalidInput, match="is in a transaction"):
-                fence.transaction(connection, Held("/locks/a", 5)).__enter__()
+                await database.block(connection, Held("/locks/a", 5)).__aenter__()
             # It is still the transaction of who began it.
-            assert now(databases.execute(library, connection, "SELECT value FROM things WHERE name = 'open'")) == [("open",)]
-            connection.rollback()
+            assert await databases.execute(library, connection, "SELECT value FROM things WHERE name = 'open'") == [("open",)]
+            if not library.is_async:
+                connection.rollback()
 
-    run(later()) if library.is_async else blocking()
+    asyncio.run(main())
     assert database.rows("zklock_fences") == [] and database.rows("things") == []
 
 
@@ -189,26 +170,20 @@ def test_of_two_threads_with_one_connection_the_later_is_refused_and_harms_nobod
     assert database.rows("things") == [("of 9", "of 9")]
 
 
-def run(main: typing.Coroutine[typing.Any, typing.Any, None]) -> None:
-    asyncio.run(main)
-
-
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2", "asyncpg", "pymysql", "mysqldb"])
 def test_an_engine_that_commits_each_statement_is_refused(driver: str, request: pytest.FixtureRequest) -> None:
     dialect = "mysql" if "mysql" in driver else "postgresql"
     database = Database(databases.PLAIN[dialect], request.getfixturevalue(dialect))
     make = databases.alchemy_later if driver == "asyncpg" else databases.alchemy
-    connecting = make(driver, databases.core, isolation_level="AUTOCOMMIT")(database.address)
+    connect = make(driver, databases.core, isolation_level="AUTOCOMMIT")
+    database.library = databases.Library(driver, dialect, "", connect)
 
-    async def later() -> None:
-        async with connecting as connection:
-            await fence.transaction(connection, Held("/locks/auto", 5)).__aenter__()
+    async def main() -> None:
+        async with database.connection() as connection:
+            await database.block(connection, Held("/locks/auto", 5)).__aenter__()
 
     with pytest.raises(zklock.InvalidInput, match="commits each statement"):
-        if driver == "asyncpg":
-            run(later())
-        with connecting as connection:
-            fence.transaction(connection, Held("/locks/auto", 5)).__enter__()
+        asyncio.run(main())
 
 
 def test_what_is_no_connection_is_refused() -> None:
@@ -247,17 +222,12 @@ Execute = typing.Callable[..., typing.Awaitable[typing.Any]]
 
 def in_a_block(database: Database, work: typing.Callable[[Execute, typing.Any], typing.Coroutine[typing.Any, typing.Any, None]]) -> None:
     """Does the work in the block of a holder, with a function that runs statements and the connection."""
-    library, hold = database.library, Held("/locks/a", 5)
 
-    async def later() -> None:
-        async with library.connect(database.address) as connection, fence.transaction(connection, hold):
-            await work(lambda *words: databases.execute(library, connection, *words), connection)
+    async def main() -> None:
+        async with database.connection() as connection, database.block(connection, Held("/locks/a", 5)):
+            await work(lambda *words: databases.execute(database.library, connection, *words), connection)
 
-    def blocking() -> None:
-        with library.connect(database.address) as connection, fence.transaction(connection, hold):
-            now(work(lambda *words: databases.execute(library, connection, *words), connection))
-
-    run(later()) if library.is_async else blocking()
+    asyncio.run(main())
 
 
 def write_as_a_later_holder(database: Database) -> None:
@@ -482,7 +452,7 @@ def test_an_asynchronous_hold_is_awaited(sqlite: Address) -> None:
             async with fence.transaction(connection, AsyncHeld("/locks/a", 5)):
                 pass
 
-    run(main())
+    asyncio.run(main())
     assert database.rows("zklock_fences") == [("/locks/a", "one", 5)]
 
 
