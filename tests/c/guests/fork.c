@@ -28,9 +28,9 @@ static void check_refused(handles *on) {
     int64_t begun = now_ms();
     for (size_t at = 0; at < COUNT(calls); at++) {
         if (!on->hosts && !strncmp(calls[at].name, "zklock_client_new", 17)) continue;
-        int is_childs = is_for_children(&calls[at]);
-        check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(on), is_childs ? calls[at].live : ZKLOCK_FORKED);
-        CHECK(is_childs || (strstr(zklock_last_error(), "fork") && strstr(zklock_last_error(), calls[at].name)));
+        int is_free = is_for_children(&calls[at]);
+        check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(on), is_free ? calls[at].live : ZKLOCK_FORKED);
+        CHECK(is_free || (strstr(zklock_last_error(), "fork") && strstr(zklock_last_error(), calls[at].name)));
     }
     CHECK(now_ms() - begun < SOON_MS);
     CHECK(!strcmp(zklock_version(), ZKLOCK_VERSION) && zklock_version_number() == ZKLOCK_VERSION_NUMBER);
