@@ -104,7 +104,9 @@ async fn short_cut(
     assert!(!risk.valid_for.is_zero());
     mend();
     observer.first(risk.at, SOON, |sample| sample.state == HoldState::Held);
-    assert_eq!(observer.states(), [HoldState::Held, HoldState::AtRisk, HoldState::Held]);
+    // A busy machine may put it at risk before the cut, too.
+    let states = observer.states();
+    assert!(states.ends_with(&[HoldState::Held, HoldState::AtRisk, HoldState::Held]), "{states:?}");
     let samples = observer.finish();
     assert!(samples.iter().all(|sample| !sample.valid_for.is_zero()), "the lease ran on");
     assert_eq!((hold.token(), hold.node()), (token, &*node));
