@@ -723,7 +723,7 @@ impl Process {
 
     pub(crate) fn desert(&mut self, view: View<'_>) {
         self.is_deserted = true;
-        self.locks.iter_mut().for_each(|lock| lock.handle_deserted());
+        self.locks.iter_mut().for_each(Callers::handle_deserted);
         self.act(view, None);
     }
 
@@ -733,7 +733,7 @@ impl Process {
         ensemble.delete(|_, child| child.owner.session == session);
         self.is_deserted = true;
         self.flights.clear();
-        self.locks.iter_mut().for_each(|lock| lock.handle_closed());
+        self.locks.iter_mut().for_each(Callers::handle_closed);
         for spot in &mut self.spots {
             spot.watches.clear();
             spot.attempt.handle_session_over();

@@ -91,6 +91,10 @@ fn unmarked(queue: &str) -> Claim {
 
 /// The machine of an attempt.
 #[derive(Clone, Hash, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "states are many, and are cloned more often than they are moved"
+)]
 pub(crate) enum Attempt {
     Queues(Contender),
     Single(Single),

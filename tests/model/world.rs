@@ -44,7 +44,7 @@ impl Hash for Scene {
 
 impl Scene {
     pub(crate) fn new(setup: &Setup) -> Self {
-        let mut clients: Vec<_> = setup.plans.iter().map(|plan| Client::new(plan)).collect();
+        let mut clients: Vec<_> = setup.plans.iter().map(Client::new).collect();
         let mut lines = vec![Line::new(); clients.len()];
         for (number, (client, line)) in clients.iter_mut().zip(&mut lines).enumerate() {
             if client.caller != Caller::Asleep {
