@@ -84,6 +84,7 @@ mod connection {
     mod listener;
     mod local_sessions;
     mod reconnect;
+    mod renegotiated;
     mod tls;
 }
 
