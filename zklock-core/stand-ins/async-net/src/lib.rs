@@ -295,6 +295,44 @@ mod tests {
         assert!(nothing.await);
     }
 
+    /// The signals that wait for this thread, which blocks them.
+    #[cfg(target_os = "linux")]
+    fn pending() -> u64 {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("SigPnd:")).unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    }
+
+    #[tokio::test]
+    #[cfg(target_os = "linux")]
+    async fn a_write_to_a_server_that_has_hung_up_is_an_error_and_no_signal() {
+        use nix::sys::signal::{SigSet, Signal};
+        let mut pipe = SigSet::empty();
+        pipe.add(Signal::SIGPIPE);
+        pipe.thread_block().unwrap();
+        for is_encrypted in [false, true] {
+            let (near, far) = pair().await;
+            let mut near = if is_encrypted { near.without_inspector() } else { near };
+            drop(far);
+            // The first write is answered with a reset.
+            let mut error = None;
+            for _ in 0..1000 {
+                let written = async {
+                    near.write_vectored(&[IoSlice::new(b"ruok")]).await?;
+                    near.flush().await
+                };
+                error = written.await.err();
+                if error.is_some() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            let error = error.expect("it has hung up");
+            assert!(matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{error}");
+        }
+        assert_eq!(pending() & 1 << (Signal::SIGPIPE as u32 - 1), 0);
+    }
+
     #[tokio::test]
     async fn nobody_there_is_an_error() {
         let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
