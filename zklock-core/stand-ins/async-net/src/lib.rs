@@ -150,7 +150,7 @@ impl AsyncRead for TcpStream {
 /// How much is read at once.
 const CHUNK: usize = 8 << 10;
 
-/// How much may wait for a flush.
+/// With so much that waits for a flush, a further write waits too.
 const UNSENT: usize = 64 << 10;
 
 impl AsyncWrite for TcpStream {
@@ -168,6 +168,9 @@ impl AsyncWrite for TcpStream {
         from: &[IoSlice<'_>],
     ) -> Poll<Result<usize, Error>> {
         let this = self.get_mut();
+        if this.unsent.len() >= UNSENT {
+            ready!(this.poll_send(context))?;
+        }
         let Some(inspector) = &mut this.inspector else {
             // The handshake of TLS writes, and does not flush. It has one slice. (For several, the system has no call that raises no SIGPIPE.)
             let first = from.iter().find(|slice| !slice.is_empty());
@@ -177,10 +180,6 @@ impl AsyncWrite for TcpStream {
         inspector.sent_of(from, count);
         from.iter().for_each(|slice| this.unsent.extend_from_slice(slice));
         this.has_waited = false;
-        if this.unsent.len() >= UNSENT {
-            // The task is woken for the rest, and flushes it.
-            let _ = this.poll_send(context)?;
-        }
         Poll::Ready(Ok(count))
     }
 
