@@ -28,7 +28,7 @@ def repeated(version: str, repository: str) -> list:
     abi_name = r"libzklock\.so\.(\d[\d.]*\d|\d)"
     return [
         # Of the workspace's own crates among its dependencies.
-        ("Cargo.toml", r'^zklock-[a-z]+ = \{ path = .* version = "=?(.*?)"', re.escape(version)),
+        ("Cargo.toml", r'^zklock-[a-z-]+ = \{ path = .* version = "=?(.*?)"', re.escape(version)),
         # It takes nothing from the workspace, because programs copy it.
         ("zklock-core/stand-ins/frames/Cargo.toml", r'^version = "(.*)"', re.escape(version)),
         ("zklock-core/stand-ins/frames/Cargo.toml", r'^repository = "(.*)"', re.escape(repository)),

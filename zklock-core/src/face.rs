@@ -11,7 +11,7 @@ pub use crate::machine::{lease::longest, times};
 pub use crate::session::guardian::command as guardian_command;
 pub use crate::threads::{
     descriptors::Opened,
-    fork::{OfProcess, Process, has_forked, mark_processes},
+    fork::{OfProcess, Process, has_forked},
     io::{call_later, check_descriptors, log_panics},
     log::{TakeLine, log_to},
     park::{Park, Parked, park_by},

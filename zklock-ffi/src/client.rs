@@ -6,7 +6,7 @@ use crate::export::{export, noun};
 use crate::failure::Failure;
 use crate::handle::Object;
 use crate::options::{Options, zklock_options};
-use crate::raw::{mark_process, optional_text, out};
+use crate::raw::{optional_text, out};
 use crate::started::{Answer, Started, starts};
 use crate::status::zklock_status;
 use std::ffi::{OsStr, c_char};
@@ -51,7 +51,6 @@ impl Client {
     /// Makes a client that has not connected yet.
     fn of(hosts: *const c_char, options: *const zklock_options) -> Result<zklock::Client, Failure> {
         let hosts = optional_text("hosts", hosts)?;
-        mark_process();
         Ok(zklock::Client::lazy(Options::of_client(options, hosts)?))
     }
 

@@ -4,7 +4,7 @@ use crate::c_enum::c_enum;
 use crate::callback::CallbackGate;
 use crate::convert::{Given, c_string};
 use crate::export::export;
-use crate::raw::{Context, TextCallback, call_with_text, mark_process};
+use crate::raw::{Context, TextCallback, call_with_text};
 use crate::status::zklock_status;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_void};
@@ -75,7 +75,6 @@ export! {
         callback: zklock_log_callback,
         context: *mut c_void,
     ) -> zklock_status {
-        mark_process();
         let level = filter(level.find()?);
         let context = Context(context);
         let sink =

@@ -7,13 +7,10 @@
 #![allow(unsafe_code, reason = "the boundary to C")]
 
 use crate::failure::Failure;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::slice;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use zklock::face::mark_processes;
 
 /// Returns a string from the caller.
 pub(crate) fn text<'a>(what: &str, pointer: *const c_char) -> Result<&'a str, Failure> {
@@ -95,31 +92,6 @@ impl<T: Copy> Outs<T> {
             unsafe { self.first.copy_from_nonoverlapping(values.as_ptr(), count) }
         }
     }
-}
-
-/// Marks this process in a page that the kernel clears in every forked child, however it was
-/// forked, if the kernel supports it (Linux 4.14). Reading the page takes a hundredth of the time
-/// of a `getpid`.
-pub(crate) fn mark_process() {
-    static IS_MARKED: AtomicBool = AtomicBool::new(false);
-    // Not a Once, because a fork while another thread is in it would make the child wait for ever.
-    if IS_MARKED.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    // The kernel rounds the size up to a page.
-    let size = size_of::<AtomicU32>();
-    let (protection, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
-    // SAFETY: the kernel chooses the address, so it is not anyone else's memory.
-    let Ok(page) = (unsafe { mmap_anonymous(std::ptr::null_mut(), size, protection, private) }) else {
-        return;
-    };
-    // SAFETY: the page was just mapped, and is only ours.
-    if unsafe { madvise(page, size, Advice::LinuxWipeOnFork) }.is_err() {
-        return;
-    }
-    // SAFETY: the page is zero, which is a valid number, it is aligned, and it is never unmapped.
-    // The kernel only changes it when it creates another process, before that runs.
-    mark_processes(unsafe { &*page.cast::<AtomicU32>() });
 }
 
 /// Makes a call during which the thread cannot be cancelled. Otherwise the system would unwind

@@ -7,7 +7,7 @@
 
 use crate::base::error::{Error, ErrorKind};
 use once_cell::race::{OnceBox, OnceRef};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// A process, among those that were forked from one another.
 ///
@@ -27,26 +27,8 @@ pub struct Process(u32);
 static LAST: AtomicU32 = AtomicU32::new(0);
 /// The system's number for this process, and ours, side by side.
 static NUMBERED: AtomicU64 = AtomicU64::new(0);
+/// Where [`zklock_fork_page`] keeps our number for this process.
 static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
-
-/// Stores this process's number in `mark`, which must be memory that reads as zero in every forked child. Reading it
-/// costs much less than `getpid`, which every call otherwise makes.
-///
-/// # Examples
-///
-/// ```
-/// use std::sync::atomic::AtomicU32;
-/// use zklock::face::mark_processes;
-///
-/// // In a page that the kernel clears. (Here it is not, so do not fork.)
-/// static MARK: AtomicU32 = AtomicU32::new(0);
-/// mark_processes(&MARK);
-/// ```
-pub fn mark_processes(mark: &'static AtomicU32) {
-    mark.store(Process::current().0, Ordering::Relaxed);
-    // The first one stays.
-    let _ = MARK.set(mark);
-}
 
 /// Call this in a process that has just been forked, if you learn of that. It is needed because a child may have the
 /// same system number as its parent, each in its own namespace.
@@ -67,7 +49,24 @@ pub fn has_forked() {
 impl Process {
     /// Returns the calling process.
     pub fn current() -> Self {
-        MARK.get().map_or_else(Self::by_number, Self::by_mark)
+        MARK.get().map_or_else(Self::first, Self::by_mark)
+    }
+
+    /// Before there is a page, or if there can be none. A child that is forked while another thread is here does without.
+    #[cold]
+    fn first() -> Self {
+        static IS_MAPPED: AtomicBool = AtomicBool::new(false);
+        let here = Self::by_number();
+        if !IS_MAPPED.swap(true, Ordering::Relaxed) {
+            if let Some(mark) = zklock_fork_page::map() {
+                mark.store(here.0, Ordering::Relaxed);
+                // Unless a signal handler has just forked, and this is the child.
+                if Self::by_number() == here {
+                    let _ = MARK.set(mark);
+                }
+            }
+        }
+        here
     }
 
     /// Returns whether the calling process was forked from that one, directly or through others.
