@@ -12,7 +12,20 @@
 //! ```text
 //!  free      entry ---- created, listed ----> entered, on_listings, proceed, grant, granted
 //!  held      the same up to proceed ---- Watch ----> watched ---- deleted ----> our_turn, proceed, grant, granted
+//!            with others ahead of the holder: Watch the second, deleted ---- LookAhead ----> looked_ahead, watched
 //!  released  handle_end, clean_up, departure ---- deleted ----> departed, on_deleted
+//! ```
+//!
+//! Its usual steps: each is a flight of requests. After a lost reply, it pauses and asks what was done. At the end of the session, it
+//! becomes `Idle` if a grant is still wanted, and `Gone` if not.
+//!
+//! ```text
+//!  Idle -- session --> Enter -- nobody ahead ------------------------> (permits: Take, Count) --> Check? --> Held
+//!                      | ^ |                                                    ^                   ^         | end
+//!     reply lost       | | +-- others ahead --> Watch --> Waiting -- our turn --+   lease too short +         v
+//!       Recover <------+ |                        ^        | |                                              Leave --> Gone
+//!       Adopt -----------+                        |        | +-- caller gone ---------------------------------^
+//!                                                 +--------+ LookAhead or Look: others are still ahead
 //! ```
 //!
 //! * `enter`: how an attempt gets its nodes, and finds them again

@@ -10,6 +10,13 @@
 //! node without our companion is not ours, even if a server says so. And since one transaction creates both, they have the
 //! same `czxid`. That tells our node from one that was created after an operator had deleted ours.
 //!
+//! ```text
+//!  Idle --> Create -- created --> Check? --> Held --> Recover --> Delete both, or what is left --> Gone
+//!             | ^ \-- exists --> Look --> Waiting
+//!             | +----- gone ---------------/
+//!             +-- reply lost --> Recover, Claim --> (as created, or Create)
+//! ```
+//!
 //! Servers of version 3.4 do not accept such a transaction. There the node is alone, and is read before it is deleted or
 //! granted.
 

@@ -3,6 +3,11 @@
 //! It comes, waits until the barrier is open, is inside, and leaves. The pure functions of [`barrier`](crate::machine::barrier) decide who may go on,
 //! and who waits for whom.
 //!
+//! ```text
+//!  come --> survey? --> changed -- ready --> within --> depart --> find the others, watch one --> remove
+//!                  \-- enough are there --> open --^
+//! ```
+//!
 //! **A member's name is its own, and is never used again.** So every step can be repeated after a lost reply: a node of this
 //! name is ours, and if a deletion was sent and the node is gone, we have left.
 
