@@ -1,4 +1,4 @@
-//! The least rights: the table of the guide says which rights on which node each operation needs. Each right is taken away
+//! The least rights: the list of the guide says which rights on which node each operation needs. Each right is taken away
 //! by itself.
 
 use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
@@ -20,7 +20,7 @@ const RIGHTS: [(char, &str, Permission); 5] = [
     ('a', "ADMIN", Permission::ADMIN),
 ];
 
-/// A row of the table: an operation, a node, and the rights on that node that the operation needs.
+/// A part of the list: an operation, a node, and the rights on that node that the operation needs.
 struct Row {
     what: String,
     node: String,
@@ -30,17 +30,24 @@ struct Row {
 fn rows() -> Vec<Row> {
     let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/securing.md");
     let guide = std::fs::read_to_string(guide).unwrap();
-    let table = guide.split("## Least rights").nth(1).unwrap().split("\n## ").next().unwrap();
-    let lines = table.lines().filter(|line| line.starts_with('|')).skip(2);
-    let row = |line: &str| {
-        let mut cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
-        let mut next = || cells.next().unwrap();
-        let (what, node, rights) = (next(), next(), next());
-        // "none" is a word, not a list of rights.
-        let rights = if rights == "none" { String::new() } else { rights.trim_matches('`').to_owned() };
-        Row { what, node, rights }
+    let section = guide.split("## Least rights").nth(1).unwrap().split("\n## ").next().unwrap();
+    let row = |what: &str, node: &str, rights: &str| Row {
+        what: what.to_owned(),
+        node: node.to_owned(),
+        rights: rights.to_owned(),
     };
-    lines.map(row).collect()
+    let mut rows = Vec::new();
+    // - `rights` on a node and another: an operation; another
+    for (rights, rest) in section.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("` on ")) {
+        let (nodes, operations) = rest.split_once(": ").unwrap();
+        for what in operations.split("; ") {
+            rows.extend(nodes.split(" and ").map(|node| row(what, node, rights)));
+        }
+    }
+    // "None on other nodes."
+    rows.push(row("a semaphore", "its node", ""));
+    rows.push(row("to remove or to wait for a barrier", "the node itself", ""));
+    rows
 }
 
 /// The nodes below the operation's path that must exist before it.
@@ -57,10 +64,10 @@ fn nodes(what: &str) -> &'static [&'static str] {
 /// The position, below the path, of the node that a row is about.
 fn place(row: &Row) -> &'static str {
     match &*row.node {
-        "its node" | "the node above its node" => "",
-        "`locks` below its node" => "/locks",
-        "`leases` below its node" => "/leases",
-        "the node of the limit" => "/limit",
+        "its node" | "its parent" => "",
+        "its `locks`" => "/locks",
+        "its `leases`" => "/leases",
+        "the limit" => "/limit",
         "the node of each" => "/a",
         "the node itself" => "/there",
         other => panic!("{other}: no such node"),
@@ -212,7 +219,7 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
     let bob = Client::connect(BOB.options(&proxy.connect_string(), Access::Open)).await.unwrap();
     let (ann, seer) = (ANN.client(Access::Open).await, ANN.operator().await);
     let (rows, mut wrong) = (rows(), Vec::new());
-    assert!(rows.len() > 15, "the table is there");
+    assert!(rows.len() > 15, "the list is there");
     seer.create("/rights", &[ANN.may_all(), BOB.may_all()]).await;
     for (number, row) in rows.iter().enumerate() {
         for (letter, right, permission) in RIGHTS {
