@@ -36,10 +36,9 @@ def python(file: str) -> str:
     ("file", "says"),
     [
         ("page.py", "['zklock_grants_total 1']"),
-        ("collector.py", """['zklock_lock_held{lock="report"} 1.0']"""),
         ("telemetry.py", ""),
     ],
-    ids=["page", "collector", "telemetry"],
+    ids=["page", "telemetry"],
 )
 def test_program_of_the_page_runs(file: str, says: str, servers: str, tmp_path: pathlib.Path) -> None:
     (tmp_path / file).write_text(changed(python(file), ADDRESS, servers))
@@ -138,7 +137,6 @@ def test_each_alert_fires_on_a_bad_night_and_not_before(rules: pathlib.Path) -> 
     cases = CASES.read_text()
     for alert in alerts:
         assert len(re.findall(rf"alertname: {alert}\b", cases)) == 2, alert
-        assert f"| `{alert}` |" in (ROOT / PAGE).read_text()
     done = promtool("test", "rules", CASES.name, cwd=rules)
     assert done.returncode == 0, done.stdout + done.stderr
     # Without an alert, its test fails.
