@@ -2,7 +2,9 @@
 
     python3 -B tests/layers.py [FOLDER]      all crates, or the one in that folder
 
-CONTRIBUTING.md says how a picture is written. Unit tests are not held to it. First the check tries itself on planted mistakes.
+A picture has three columns, with two or more spaces between them: the folder (only on its first line; `.` is `src`), the modules, and
+their purpose. A module below one that is no folder in the picture (`keeper/proof.rs`) belongs to it. Unit tests may import from anywhere.
+First the check tries itself on planted mistakes.
 """
 
 from __future__ import annotations
