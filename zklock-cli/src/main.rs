@@ -20,7 +20,7 @@
 //            guardian                               ends the session of a process that is dead: for the warden, and a process of its own
 //            questions                              what a shell's commands ask the process that holds its lock
 //            orders                                 what these processes say to each other
-//            terminal signals descendants death clock
+//            terminal signals descendants clock
 // .          connect output                         how any command connects, and what it prints
 //            failure duration
 //            exit                                   the exit codes

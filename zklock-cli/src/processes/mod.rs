@@ -1,7 +1,6 @@
 //! The processes around a job, and what they share.
 
 pub(crate) mod clock;
-pub(crate) mod death;
 pub(crate) mod descendants;
 pub(crate) mod guardian;
 pub(crate) mod launch;

@@ -6,13 +6,11 @@
 use std::fs;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
 
 use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use rustix::event::{PollFd, PollFlags, poll};
+use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use rustix::process::{getpid, kill_current_process_group, kill_process};
-use tokio::sync::Notify;
+use tokio::net::unix::pipe::Receiver;
 
 /// The signals that are passed on to a job.
 const PASSED_ON: [Signal; 9] = [
@@ -63,48 +61,32 @@ fn is_in(set: u64, signal: Signal) -> bool {
 
 /// The signals that this process gets.
 ///
-/// A thread waits until there is one. It leaves the signal where it is: in [`suspend`] a signal must be there for the
-/// thread that wants to be stopped by it.
+/// They are read as a pipe is, for which tokio has a type. Nothing but [`next`](Self::next) takes a signal: in [`suspend`] it must be there for the thread that wants to be stopped by it.
 #[derive(Debug)]
-pub(crate) struct Signals {
-    descriptor: Arc<SignalFd>,
-    ready: Arc<Notify>,
-    /// Lets the thread wait again.
-    look: SyncSender<()>,
-}
+pub(crate) struct Signals(Receiver);
 
 impl Signals {
     /// Makes the receiver of the signals that [`block`] has blocked.
     pub(crate) fn new(watched: &SigSet) -> io::Result<Self> {
         let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
-        let descriptor = Arc::new(SignalFd::with_flags(watched, flags)?);
-        let (look, looks) = sync_channel(1);
-        let ready = Arc::new(Notify::new());
-        let thread = std::thread::Builder::new().name("signals".to_owned());
-        thread.spawn({
-            let (descriptor, ready) = (descriptor.clone(), ready.clone());
-            move || {
-                while looks.recv().is_ok() {
-                    let _ = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None);
-                    ready.notify_one();
-                }
-            }
-        })?;
-        Ok(Self { descriptor, ready, look })
+        let descriptor = SignalFd::with_flags(watched, flags)?;
+        Ok(Self(Receiver::from_owned_fd_unchecked(descriptor.into())?))
     }
 
     /// Returns the next signal. May be dropped and called again.
     pub(crate) async fn next(&self) -> io::Result<Signal> {
+        let mut info = [0; size_of::<siginfo>()];
         loop {
-            while let Some(info) = self.descriptor.read_signal()? {
-                let number = i32::try_from(info.ssi_signo).unwrap_or_default();
-                if let Ok(signal) = Signal::try_from(number) {
-                    return Ok(signal);
-                }
+            self.0.readable().await?;
+            match self.0.try_read(&mut info) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                read => read?,
+            };
+            // It begins with the number.
+            let number = info.first_chunk().copied().map(i32::from_ne_bytes).unwrap_or_default();
+            if let Ok(signal) = Signal::try_from(number) {
+                return Ok(signal);
             }
-            // If it is full, the thread is about to look anyway.
-            let _ = self.look.try_send(());
-            self.ready.notified().await;
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::process::{Signal, pidfd_send_signal};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe::Receiver;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 use zklock::face::Message;
@@ -22,7 +23,6 @@ use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::processes::clock::Moment;
-use crate::processes::death::Death;
 use crate::processes::orders::Limits;
 use crate::processes::questions::{self, is_of_this_user};
 use crate::processes::signals::Signals;
@@ -35,7 +35,8 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 pub(super) struct Keeper<'a> {
     signals: &'a Signals,
     on_lost_signal: Option<Signal>,
-    shell: Death,
+    /// The pidfd of the shell, which is readable when the shell is dead, as a pipe is at its end.
+    shell: Receiver,
     /// To `zklock acquire`, which waits.
     starter: UnixStream,
 }
@@ -44,7 +45,7 @@ impl<'a> Keeper<'a> {
     /// Takes over its input, which is the socket, and its output, which is the pidfd of the shell.
     pub(super) fn new(signals: &'a Signals, on_lost_signal: Option<Signal>) -> io::Result<Self> {
         let starter = Socket::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let shell = Death::of(io::stdout().as_fd().try_clone_to_owned()?)?;
+        let shell = Receiver::from_owned_fd_unchecked(io::stdout().as_fd().try_clone_to_owned()?)?;
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
         dup2_stdin(&nothing)?;
         dup2_stdout(&nothing)?;
@@ -98,14 +99,14 @@ impl<'a> Keeper<'a> {
         // may have work to end under the lock.
         let is_known = tokio::select! {
             is_known = self.hears() => is_known,
-            () = self.shell.wait() => false,
+            _ = self.shell.readable() => false,
         };
         if !is_known {
             return Ok(());
         }
         tokio::select! {
             () = self.answer(&listener, &hold) => {}
-            () = self.shell.wait() => {}
+            _ = self.shell.readable() => {}
             never = self.tell_of_loss(&hold, client, &limits) => match never {},
         }
         // If it fails, closing the client frees the lock too.
@@ -126,7 +127,7 @@ impl<'a> Keeper<'a> {
     async fn abandoned(&self) {
         tokio::select! {
             _ = self.hears() => {}
-            () = self.shell.wait() => {}
+            _ = self.shell.readable() => {}
             _ = self.signals.end() => {}
         }
     }
@@ -198,7 +199,7 @@ impl<'a> Keeper<'a> {
         if let (Some(signal), HoldState::Held | HoldState::AtRisk | HoldState::Lost(_)) =
             (self.on_lost_signal, hold.state())
         {
-            let _ = pidfd_send_signal(self.shell.process(), signal);
+            let _ = pidfd_send_signal(&self.shell, signal);
         }
         if let Ok(Some(_)) = hold.lost().await {
             // All that is left to do is to say so.

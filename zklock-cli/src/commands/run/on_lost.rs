@@ -7,9 +7,9 @@ use std::process::{Child, Stdio};
 
 use nix::sys::signal::Signal;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::net::unix::pipe::Receiver;
 
 use crate::commands::variables::Variables;
-use crate::processes::death::Death;
 use crate::processes::descendants::signal_group;
 use crate::processes::launch;
 use crate::processes::signals::Signals;
@@ -58,10 +58,11 @@ impl<'a> OnLost<'a> {
         let mut signal = None;
         // Kernels before 5.3 have no such descriptor.
         if let Ok(process) = pidfd_open(group, PidfdFlags::empty()) {
-            let death = Death::of(process)?;
+            // It is readable when the process is dead.
+            let process = Receiver::from_owned_fd_unchecked(process)?;
             loop {
                 tokio::select! {
-                    () = death.wait() => break,
+                    _ = process.readable() => break,
                     next = signals.end() => {
                         let next = next?;
                         signal = Some(next);
