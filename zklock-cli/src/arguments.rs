@@ -22,7 +22,7 @@ use crate::exit;
 use crate::output::columns;
 
 /// Distributed locks on Apache ZooKeeper, from the command line
-#[derive(Parser, Debug)]
+#[derive(Parser)]
 #[command(name = "zklock", version, disable_help_flag = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -1,7 +1,6 @@
 //! How the ensemble is reached: options that all commands share.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
@@ -18,12 +17,12 @@ const LEFT_OUT: [&str; 5] = ["heartbeat", "kerberos", "auth-env", "sasl-env", "p
 const HEADING: &str = "Connection";
 
 /// How to reach the ensemble.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct Connection {
     /// A file with options of the connection [default: ~/.config/zklock.conf, else /etc/zklock.conf]
     #[arg(long, env = "ZKLOCK_CONFIG", value_name = "FILE", global = true, hide_short_help = true)]
-    config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 
     /// The servers, host:port,host:port.
     ///
@@ -31,8 +30,9 @@ pub(crate) struct Connection {
     #[arg(long, short = 'H', env = is_usable("ZKLOCK_HOSTS").then_some("ZKLOCK_HOSTS"), global = true)]
     pub(crate) hosts: Option<String>,
 
+    /// The options of the library that are given, with their values. There are passwords among them.
     #[arg(skip)]
-    given: Given,
+    given: Vec<(String, String)>,
 
     /// Whether the option names the servers, and not a variable.
     #[arg(skip)]
@@ -40,17 +40,6 @@ pub(crate) struct Connection {
 
     #[arg(skip)]
     pub(crate) source: Source,
-}
-
-/// The options of the library that are given, with their values.
-#[derive(Clone, Default)]
-struct Given(Vec<(String, String)>);
-
-/// Without the passwords.
-impl fmt::Debug for Given {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Given")
-    }
 }
 
 /// Returns the options of the library that the command has.
@@ -148,7 +137,7 @@ impl Connection {
     pub(crate) fn complete(&mut self, matches: &ArgMatches, source: Source, of_file: Vec<(String, String)>) {
         self.names_hosts = matches.value_source("hosts") == Some(ValueSource::CommandLine);
         self.source = source;
-        self.given.0 = options().filter_map(|option| given(option, matches)).collect();
+        self.given = options().filter_map(|option| given(option, matches)).collect();
         for (name, value) in of_file {
             if name == "hosts" {
                 self.hosts.get_or_insert(value);
@@ -161,12 +150,12 @@ impl Connection {
     /// Sets an option, unless it was given.
     pub(crate) fn set_default(&mut self, option: &str, value: &str) {
         if self.get(option).is_none() {
-            self.given.0.push((option.to_owned(), value.to_owned()));
+            self.given.push((option.to_owned(), value.to_owned()));
         }
     }
 
     fn get(&self, option: &str) -> Option<&str> {
-        self.given.0.iter().find(|(name, _)| name == option).map(|(_, value)| &**value)
+        self.given.iter().find(|(name, _)| name == option).map(|(_, value)| &**value)
     }
 
     /// Returns the value of an option that is a time, if it was given.
@@ -181,11 +170,6 @@ impl Connection {
     /// Returns the servers, if the option names them.
     pub(crate) fn hosts_given(&self) -> Option<&String> {
         self.hosts.as_ref().filter(|_| self.names_hosts)
-    }
-
-    /// Returns the configuration file that an option or a variable names.
-    pub(crate) fn configuration_file(&self) -> Option<&Path> {
-        self.config.as_deref()
     }
 
     pub(crate) fn hosts(&self) -> Result<&str, Failure> {
@@ -218,7 +202,7 @@ impl Connection {
             return Err(Failure::usage(message));
         }
         let set = |options: ClientOptions, (name, value): &(String, String)| options.set(name, value);
-        Ok(self.given.0.iter().try_fold(ClientOptions::new(hosts), set)?.checked()?)
+        Ok(self.given.iter().try_fold(ClientOptions::new(hosts), set)?.checked()?)
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {

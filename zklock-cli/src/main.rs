@@ -133,7 +133,7 @@ fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
         matches.subcommand_name(),
         Some("held" | "release" | "fence" | "testing" | "completions" | "man")
     ) {
-        let configuration = Configuration::read(arguments.connection.configuration_file())?;
+        let configuration = Configuration::read(arguments.connection.config.as_deref())?;
         arguments.connection.complete(&matches, configuration.source, configuration.options);
     }
     Ok(arguments)

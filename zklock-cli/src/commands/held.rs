@@ -3,12 +3,12 @@
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
+use zklock::face::{Moment, now};
 
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
-use crate::processes::clock::Moment;
 use crate::processes::questions::{HOLD, ask};
 
 /// Say whether `zklock acquire` still holds its lock, and for how long that is certain
@@ -31,7 +31,7 @@ impl Held {
         let answer = ask(self.hold.as_deref(), "held", Duration::from_secs(30))?;
         let (lock, node): (String, String) = (answer.need("lock")?, answer.need("node")?);
         let token: u64 = answer.need("token")?;
-        let valid_for = Moment::at(answer.need_time("valid-until")?).since(Moment::now());
+        let valid_for = Moment::at(answer.need_time("valid-until")?).since(now());
         if valid_for.is_zero() {
             return Err(Failure::new(
                 Exit::Lost,

@@ -17,6 +17,7 @@ use std::time::Duration;
 use clap::Args;
 use nix::sys::signal::Signal;
 use tokio::time::sleep;
+use zklock::face::now;
 use zklock::further::{RunEntry, RunOutcome, Wait};
 use zklock::{Begun, Client, ErrorKind, Hold, HoldState, Lock, LossReason};
 
@@ -25,7 +26,6 @@ use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::processes::clock::Moment;
 use crate::processes::orders::{Cause, Limits};
 use crate::processes::signals::Signals;
 use metrics::MetricsFile;
@@ -134,7 +134,7 @@ impl Run {
         let metrics = self.metrics_file.as_deref().map(MetricsFile::new).transpose()?;
         let wait = self.choice.wait();
         let (client, lock) = tokio::select! {
-            connected = self.choice.connect(connection, metrics.as_ref().map(MetricsFile::name)) => connected?,
+            connected = self.choice.connect(connection, metrics.as_ref().map(|file| file.name)) => connected?,
             signal = signals.end() => return Ok(code_of(signal?)),
         };
         let running = Running { run: self, connection, signals, notify, metrics, client, lock };
@@ -220,7 +220,7 @@ impl Running<'_> {
         on_lost: &mut OnLost<'_>,
     ) -> Result<Outcome, Failure> {
         let limits = Limits::of(&self.client, self.run.kill_after);
-        let not_before = Moment::now().plus(self.run.at_least);
+        let not_before = now() + self.run.at_least;
         // Without it, the lock of a killed process is free when its session times out.
         let guard = self.client.session_key().await.ok().zip(self.connection.options().ok());
         if let Err(error) = lengthen(hold, &limits).await {
@@ -251,7 +251,7 @@ impl Running<'_> {
                 written => written?,
             }
         }
-        let early = not_before.since(Moment::now());
+        let early = not_before.since(now());
         if !early.is_zero() {
             if job.is_none() {
                 say!("the lock {} is kept for {} more (--at-least)", hold.path(), duration::short(early));

@@ -18,13 +18,13 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::RecvFlags;
 use rustix::net::sockopt::socket_type;
 use zklock::ClientOptions;
-use zklock::face::Message;
+use zklock::face::{Message, Moment, now};
 use zklock::further::{SessionEnd, SessionKey};
 
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::processes::clock::{Moment, timespec};
+use crate::processes::clock::timespec;
 use crate::processes::orders::{Peer, help};
 
 /// The first word of its command line, by which `main` knows it. It is for programs, so help and completions do not show
@@ -62,10 +62,10 @@ impl Guardian {
     }
 
     fn is_dead_within(&self, bound: Duration) -> bool {
-        let until = Moment::now().plus(bound);
+        let until = now() + bound;
         loop {
             let mut dead = [PollFd::new(&self.guarded, PollFlags::IN)];
-            let left = timespec(until.since(Moment::now()));
+            let left = timespec(until.since(now()));
             match poll(&mut dead, Some(&left)) {
                 Err(rustix::io::Errno::INTR) => {}
                 // An error proves nothing.
@@ -80,7 +80,7 @@ impl Guardian {
             return;
         }
         match self.end() {
-            Ok(SessionEnd::WasOver) if self.not_before.since(Moment::now()) > Duration::ZERO => say!(
+            Ok(SessionEnd::WasOver) if self.not_before.since(now()) > Duration::ZERO => say!(
                 "zklock was killed, and its session {:#x} ended before --at-least was over: the lock is free",
                 self.key.session_id()
             ),
@@ -97,7 +97,7 @@ impl Guardian {
     fn end(&self) -> Result<SessionEnd, Failure> {
         let options = ClientOptions::passed_on(&self.options)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let early = self.not_before.since(Moment::now());
+        let early = self.not_before.since(now());
         let ended = self.key.end_session_after(early, &options);
         Ok(runtime.block_on(ended)?)
     }
@@ -171,7 +171,7 @@ fn watch(mut peer: Peer) -> Result<(), Box<dyn Error>> {
         }
     }
     if let (Some(guarded), Some(key), Some(options)) = (peer.descriptors.pop(), key, options) {
-        Guardian { guarded, key, not_before: Moment::now(), options }.end_session();
+        Guardian { guarded, key, not_before: now(), options }.end_session();
     }
     Ok(())
 }

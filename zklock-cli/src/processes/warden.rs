@@ -27,9 +27,9 @@ use rustix::process::{Pid, Signal, set_child_subreaper};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
 };
-use zklock::face::Message;
+use zklock::face::{Message, Moment, now};
 
-use crate::processes::clock::{Moment, timespec};
+use crate::processes::clock::{since_boot, timespec};
 use crate::processes::descendants::{
     BETWEEN_LOOKS, News, code, is_group_there, kill_children, news, signal_group,
 };
@@ -162,7 +162,7 @@ impl Warden {
     /// Waits until there is anything to do.
     fn wait(&self, children: &SignalFd, timer: &OwnedFd) -> io::Result<()> {
         let next =
-            self.plan.next().map_or(Duration::ZERO, |next| next.since_boot().max(Duration::from_nanos(1)));
+            self.plan.next().map_or(Duration::ZERO, |next| since_boot(next).max(Duration::from_nanos(1)));
         let when = Itimerspec { it_interval: timespec(Duration::ZERO), it_value: timespec(next) };
         timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &when)?;
         let mut descriptors = vec![PollFd::new(children, PollFlags::IN), PollFd::new(timer, PollFlags::IN)];
@@ -237,7 +237,7 @@ impl Warden {
 
     fn take_steps(&mut self) {
         loop {
-            match self.plan.due(Moment::now()) {
+            match self.plan.due(now()) {
                 Step::Nothing => break,
                 Step::Term(cause) => self.terminate(cause),
                 Step::Kill => self.kill(),
@@ -249,7 +249,7 @@ impl Warden {
     }
 
     fn end(&mut self, cause: Cause) {
-        if self.plan.end(cause, Moment::now()) {
+        if self.plan.end(cause, now()) {
             self.terminate(cause);
         }
     }

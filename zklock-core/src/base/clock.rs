@@ -15,7 +15,7 @@ const CLOCK: ClockId = ClockId::Monotonic;
 
 /// Returns the time on a clock that keeps running while the machine is suspended, as the ensemble's does.
 /// (`std::time::Instant` stands still, so a lease would seem to survive the night.)
-pub(crate) fn now() -> Moment {
+pub fn now() -> Moment {
     #[cfg(test)]
     if let Some(now) = virtual_clock::now() {
         return now;

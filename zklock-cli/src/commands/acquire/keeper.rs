@@ -15,14 +15,14 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe::Receiver;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
-use zklock::face::Message;
+use zklock::face::{Message, now};
 use zklock::further::Wait;
 use zklock::{Client, Error, ErrorKind, Hold, HoldState, Lock};
 
 use crate::commands::choice::{Choice, lengthen};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::processes::clock::Moment;
+use crate::processes::clock::since_boot;
 use crate::processes::orders::Limits;
 use crate::processes::questions::{self, is_of_this_user};
 use crate::processes::signals::Signals;
@@ -160,12 +160,12 @@ impl<'a> Keeper<'a> {
             let is_last = question.kind() == "release";
             let error = if is_last { hold.release().await.err() } else { None };
             // The clock is read first, so that this is not later than the end of the lease.
-            let now = Moment::now();
+            let now = now();
             let mut answer = Message::new("hold")
                 .and("lock", hold.path())
                 .and("node", hold.node())
                 .and("token", &hold.token().value())
-                .time("valid-until", now.plus(hold.valid_for()).since_boot());
+                .time("valid-until", since_boot(now + hold.valid_for()));
             answer = match (error.as_ref().map(Error::kind), hold.state()) {
                 (Some(ErrorKind::Lost(reason)), _) | (_, HoldState::Lost(reason)) => {
                     answer.and("lost", &reason)

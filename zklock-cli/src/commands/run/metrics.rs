@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use std::{fs, io, process};
 
@@ -18,8 +18,8 @@ const EVERY: Duration = Duration::from_secs(5);
 /// A file in the folder that node_exporter reads, for one run at a time.
 pub(super) struct MetricsFile<'a> {
     path: &'a Path,
-    /// The label that tells it from other files of the folder.
-    name: &'a str,
+    /// The name of the lock's figures, which is that of the file.
+    pub(super) name: &'a str,
     /// Whether the last try to write it failed, so that a full disk is not told again and again.
     has_failed: Cell<bool>,
 }
@@ -34,11 +34,6 @@ impl<'a> MetricsFile<'a> {
                 path.display()
             ))),
         }
-    }
-
-    /// Returns the name of the file, which is that of the lock's figures.
-    pub(super) fn name(&self) -> &'a str {
-        self.name
     }
 
     /// Writes the figures of this moment. If that fails, it warns, for the job is more important than its figures.
@@ -61,16 +56,12 @@ impl<'a> MetricsFile<'a> {
     /// Replaces the file at once, because node_exporter may read it at any moment.
     fn try_write(&self, client: &Client) -> io::Result<()> {
         // It does not end in .prom, so node_exporter leaves it alone.
-        let draft = self.draft();
+        let draft = self.path.with_extension(format!("prom.{}", process::id()));
         let text = prometheus_text(&[(self.name, client.stats())].into());
         let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, self.path));
         if written.is_err() {
             let _ = fs::remove_file(&draft);
         }
         written
-    }
-
-    fn draft(&self) -> PathBuf {
-        self.path.with_extension(format!("prom.{}", process::id()))
     }
 }

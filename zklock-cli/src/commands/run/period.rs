@@ -3,8 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use zklock::further::{AfterFailure, Owner, Record, RunEntry, RunOutcome, Wait};
+use zklock::further::{Owner, Record, RunEntry, RunOutcome, Wait};
 use zklock::{Begun, Client, Hold, Job, JobSpec, Lock};
 
 use crate::commands::choice::Choice;
@@ -29,13 +28,8 @@ pub(crate) struct Period {
 
     /// When the command runs again after it has failed, its host has died, or the lock was lost: in the same period, as soon as
     /// a host starts it, or in the next one
-    #[arg(hide_short_help = true, long, value_name = "WHEN", value_parser = when(), default_value = "again", requires = "every")]
-    after_failure: AfterFailure,
-}
-
-fn when() -> impl TypedValueParser<Value = AfterFailure> {
-    let when = |text: String| if text == "next" { AfterFailure::Next } else { AfterFailure::Again };
-    PossibleValuesParser::new(["again", "next"]).map(when)
+    #[arg(hide_short_help = true, long, value_name = "WHEN", value_parser = ["again", "next"], default_value = "again", requires = "every")]
+    after_failure: String,
 }
 
 impl Period {
@@ -51,7 +45,8 @@ impl Period {
                 "--every has a record in the lock's node, so it takes no --naming: leave one out",
             ));
         }
-        let spec = JobSpec::new(path, every)?.offset(self.offset)?.after_failure(self.after_failure);
+        let spec =
+            JobSpec::new(path, every)?.offset(self.offset)?.set("after-failure", &self.after_failure)?;
         Ok(Some(Job::new(lock.clone(), spec)?))
     }
 }

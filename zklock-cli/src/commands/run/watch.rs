@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::time::{MissedTickBehavior, interval};
-use zklock::face::Message;
+use zklock::face::{Message, Moment, now};
 use zklock::further::SessionKey;
 use zklock::{ClientOptions, ErrorKind, Hold, HoldState, LossReason};
 
@@ -16,7 +16,7 @@ use crate::commands::variables::Variables;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::processes::clock::Moment;
+use crate::processes::clock::since_boot;
 use crate::processes::orders::{Cause, Ended, Limits};
 use crate::processes::signals::{Whom, suspend};
 use crate::processes::terminal::Terminal;
@@ -57,15 +57,15 @@ impl<'a> Watch<'a> {
         let mut start = Message::new("start")
             .time("kill-after", limits.grace)
             .time("session-timeout", limits.session_timeout)
-            .time("lease-ends", lease_ends.since_boot());
+            .time("lease-ends", since_boot(lease_ends));
         if let Some(at_most) = running.run.at_most {
-            start = start.time("ends-at", Moment::now().plus(at_most).since_boot());
+            start = start.time("ends-at", since_boot(now() + at_most));
         }
         if terminal.as_ref().is_some_and(Terminal::is_for_the_job) {
             start = start.and("in-foreground", "yes");
         }
         if let Some((key, options)) = guard {
-            start = start.bytes("key", &key.to_bytes()).time("not-before", not_before.since_boot());
+            start = start.bytes("key", &key.to_bytes()).time("not-before", since_boot(not_before));
             start = options.pass_on(start);
         }
         let job = Job::start(&running.run.command, variables, &start).map_err(not_started)?;
@@ -154,7 +154,7 @@ impl<'a> Watch<'a> {
         let difference = lease_ends.since(self.lease_ends).max(self.lease_ends.since(lease_ends));
         if difference > NOTABLE {
             self.lease_ends = lease_ends;
-            self.job.order(&Message::new("lease-ends").time("at", lease_ends.since_boot())).await;
+            self.job.order(&Message::new("lease-ends").time("at", since_boot(lease_ends))).await;
         }
         if self.hold.valid_for() <= self.limits.least_lease() {
             self.job.wake_warden();
@@ -237,6 +237,6 @@ pub(super) fn reason_of(reason: Option<LossReason>) -> String {
 
 /// Returns the end of the lease. The clock is read first, so that the result is not later than the end.
 fn lease_end(hold: &Hold) -> Moment {
-    let now = Moment::now();
-    now.plus(hold.valid_for())
+    let now = now();
+    now + hold.valid_for()
 }

@@ -7,7 +7,8 @@
 //!      `----------------------------------------'
 //! ```
 
-use crate::processes::clock::Moment;
+use zklock::face::Moment;
+
 use crate::processes::orders::{Cause, Limits};
 
 #[derive(Debug)]
@@ -47,8 +48,8 @@ impl Plan {
     /// Ends the job now. If its end has begun, that can only become quicker. Returns whether the job gets TERM.
     pub(super) fn end(&mut self, cause: Cause, now: Moment) -> bool {
         let kill_at = match cause {
-            Cause::LeaseEnds => self.lease_ends.minus(self.limits.margin()),
-            _ => now.plus(self.limits.grace),
+            Cause::LeaseEnds => self.lease_ends.before(self.limits.margin()),
+            _ => now + self.limits.grace,
         };
         match &mut self.ending {
             Some(ending) => {
@@ -107,7 +108,7 @@ impl Plan {
     }
 
     fn lease_is_short_at(&self) -> Moment {
-        self.lease_ends.minus(self.limits.least_lease())
+        self.lease_ends.before(self.limits.least_lease())
     }
 }
 
@@ -127,32 +128,47 @@ mod tests {
         Plan::new(limits, at(lease_ends), ends_at.map(at))
     }
 
-    #[test]
-    fn a_lease_that_ends_ends_the_job_before_it() {
-        let mut plan = plan(5000, None);
-        assert_eq!(plan.next(), Some(at(4400)));
-        assert_eq!(plan.due(at(4399)), Step::Nothing);
-        assert_eq!(plan.due(at(4400)), Step::Term(Cause::LeaseEnds));
-        assert_eq!(plan.next(), Some(at(4900)));
-        assert_eq!(plan.due(at(4899)), Step::Nothing);
-        assert_eq!(plan.due(at(4900)), Step::Kill);
-        assert_eq!((plan.next(), plan.due(at(9000))), (None, Step::Nothing));
+    enum Order {
+        Renew(u32),
+        Lost,
+    }
+
+    /// Returns what is done with a job, if these orders come at these times, and why.
+    fn story(mut plan: Plan, orders: &[(u32, Order)]) -> String {
+        let (mut orders, mut story) = (orders.iter().peekable(), String::new());
+        while let Some(next) = plan.next() {
+            let time = orders.peek().map_or(next, |(time, _)| at(*time).min(next));
+            assert_eq!(plan.due(time.before(MS)), Step::Nothing, "{story}");
+            while let Some((_, order)) = orders.next_if(|(due, _)| at(*due) == time) {
+                match order {
+                    Order::Renew(lease_ends) => plan.renew(at(*lease_ends)),
+                    Order::Lost => assert_eq!(plan.cause().is_none(), plan.end(Cause::Lost, time)),
+                }
+            }
+            let step = plan.due(time);
+            if step != Step::Nothing {
+                story += &format!("{step:?} {}, ", time.since(at(0)).as_millis());
+            }
+        }
+        assert_eq!(plan.due(at(60_000)), Step::Nothing);
+        format!("{story}{:?}", plan.cause().unwrap())
     }
 
     #[test]
-    fn a_lease_that_is_renewed_lets_the_job_run() {
-        let mut plan = plan(5000, None);
-        plan.renew(at(7000));
-        assert_eq!(plan.due(at(5000)), Step::Nothing);
-        assert_eq!(plan.next(), Some(at(6400)));
-    }
-
-    #[test]
-    fn a_renewal_after_term_does_not_put_off_kill() {
-        let mut plan = plan(5000, None);
-        assert_eq!(plan.due(at(4400)), Step::Term(Cause::LeaseEnds));
-        plan.renew(at(9000));
-        assert_eq!(plan.due(at(4900)), Step::Kill);
+    fn a_job_is_ended_in_time() {
+        use Order::{Lost, Renew};
+        let of_lease = "Term(LeaseEnds) 4400, Kill 4900, LeaseEnds";
+        assert_eq!(story(plan(5000, None), &[]), of_lease);
+        let renewed = story(plan(5000, None), &[(100, Renew(7000))]);
+        assert_eq!(renewed, "Term(LeaseEnds) 6400, Kill 6900, LeaseEnds");
+        assert_eq!(story(plan(5000, None), &[(4450, Renew(9000))]), of_lease, "TERM is not taken back");
+        let lost = story(plan(5000, None), &[(100, Lost), (100, Renew(100)), (900, Lost)]);
+        assert_eq!(lost, "Kill 1100, Lost", "there is the grace and no more");
+        let too_long = story(plan(50_000, Some(2000)), &[]);
+        assert_eq!(too_long, "Term(AtMost) 2000, Kill 3000, AtMost");
+        // 1900: the lease is short. There is no second TERM.
+        let bounded = story(plan(2500, Some(1800)), &[]);
+        assert_eq!(bounded, "Term(AtMost) 1800, Kill 2400, LeaseEnds");
     }
 
     #[test]
@@ -160,39 +176,6 @@ mod tests {
         let mut plan = plan(5000, None);
         assert_eq!(plan.due(at(20_000)), Step::Term(Cause::LeaseEnds));
         assert_eq!(plan.due(at(20_000)), Step::Kill);
-    }
-
-    #[test]
-    fn a_lost_lock_gives_the_grace_and_no_more() {
-        let mut plan = plan(5000, None);
-        assert!(plan.end(Cause::Lost, at(100)));
-        plan.renew(at(100));
-        assert_eq!(plan.due(at(100)), Step::Nothing);
-        assert_eq!(plan.next(), Some(at(1100)));
-        assert!(!plan.end(Cause::Lost, at(900)));
-        assert_eq!(plan.due(at(1100)), Step::Kill);
-    }
-
-    #[test]
-    fn a_job_that_runs_too_long_is_ended() {
-        let mut plan = plan(50_000, Some(2000));
-        assert_eq!(plan.next(), Some(at(2000)));
-        assert_eq!(plan.due(at(2000)), Step::Term(Cause::AtMost));
-        assert_eq!(plan.next(), Some(at(3000)));
-        assert_eq!(plan.due(at(3000)), Step::Kill);
-        assert_eq!(plan.cause(), Some(Cause::AtMost));
-    }
-
-    #[test]
-    fn whatever_ends_the_job_the_lease_bounds_its_grace() {
-        let mut plan = plan(2500, Some(1800));
-        assert_eq!(plan.due(at(1800)), Step::Term(Cause::AtMost));
-        // 1900: the lease is short. There is no second TERM, and KILL comes by 2400.
-        assert_eq!(plan.next(), Some(at(1900)));
-        assert_eq!(plan.due(at(1900)), Step::Nothing);
-        assert_eq!(plan.cause(), Some(Cause::LeaseEnds));
-        assert_eq!(plan.next(), Some(at(2400)));
-        assert_eq!(plan.due(at(2400)), Step::Kill);
     }
 
     #[test]
