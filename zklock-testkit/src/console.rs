@@ -148,90 +148,65 @@ impl Console {
 
 fn obey(server: &Server, faults: &mut Vec<Injected>, order: &str) -> Result<String, BadOrder> {
     let words: Vec<&str> = order.split_whitespace().collect();
-    let done = Ok(String::new());
-    let session =
-        |is_there: bool| if is_there { Ok(String::new()) } else { Err(bad("there is no such session")) };
+    let or = |is_done: bool, problem: &str| if is_done { Ok(()) } else { Err(bad(problem)) };
+    let (no_node, no_session) = ("there is no such node", "there is no such session");
     match words[..] {
-        ["sessions"] => Ok(server.sessions().iter().map(|session| format!("{session}\n")).collect()),
         ["expire", "all"] => {
             for session in server.sessions() {
                 server.expire(session.id);
             }
-            done
         }
-        ["owner", path] => server
-            .owner(path)
-            .map(|session| format!("{session:#x}"))
-            .ok_or_else(|| bad("there is no such node, or it ends with no session")),
-        ["expire", id] => session(server.expire(session_id(id)?)),
-        ["cut"] => {
-            server.cut();
-            done
-        }
-        ["cut", id] => session(server.cut_session(session_id(id)?)),
-        ["freeze"] => {
-            server.freeze();
-            done
-        }
-        ["freeze", id] => session(server.freeze_session(session_id(id)?)),
-        ["thaw"] => {
-            server.thaw();
-            done
-        }
-        ["refuse", word @ ("on" | "off")] => {
-            server.refuse(word == "on");
-            done
-        }
-        ["advance", by] => {
-            server.advance(seconds(by)?);
-            done
-        }
-        ["date", since_1970] => {
-            server.set_date(seconds(since_1970)?);
-            done
-        }
-        ["fault", what, kind, ref rest @ ..] => {
-            faults.push(server.inject(fault(what, kind, rest)?));
-            Ok(faults.len().to_string())
-        }
-        ["strikes", number] => {
-            let index = self::number::<usize>(number)?.checked_sub(1);
-            let fault =
-                index.and_then(|index| faults.get(index)).ok_or_else(|| bad("there is no such fault"))?;
-            Ok(fault.strikes().to_string())
-        }
-        ["clear"] => {
-            server.clear_faults();
-            done
-        }
-        ["children", path] => {
-            server.children(path).map(|names| names.join(" ")).ok_or_else(|| bad("there is no such node"))
-        }
-        ["data", path] => server
-            .data(path)
-            .map(|data| String::from_utf8_lossy(&data).escape_debug().to_string())
-            .ok_or_else(|| bad("there is no such node")),
+        ["expire", id] => or(server.expire(session_id(id)?), no_session)?,
+        ["cut"] => server.cut(),
+        ["cut", id] => or(server.cut_session(session_id(id)?), no_session)?,
+        ["freeze"] => server.freeze(),
+        ["freeze", id] => or(server.freeze_session(session_id(id)?), no_session)?,
+        ["thaw"] => server.thaw(),
+        ["refuse", word @ ("on" | "off")] => server.refuse(word == "on"),
+        ["advance", by] => server.advance(seconds(by)?),
+        ["date", since_1970] => server.set_date(seconds(since_1970)?),
+        ["clear"] => server.clear_faults(),
         ["put", path, ..] => {
             // Everything after the path, including spaces.
             let data = order.split_once(path).map_or("", |(_, data)| data.strip_prefix(' ').unwrap_or(data));
-            server.put(path, data).map(|()| String::new()).map_err(bad)
+            server.put(path, data).map_err(bad)?;
         }
-        ["delete", path] if server.delete(path) => done,
-        ["delete", _] => Err(bad("there is no such node")),
-        ["bring-back", path] if server.bring_back(path) => done,
-        ["bring-back", _] => Err(bad("no node can come back there")),
-        ["sequence", path, next] if server.set_sequence(path, number(next)?) => done,
-        ["sequence", _, _] => Err(bad("there is no such node")),
-        ["wait", path, count, bound] => server
-            .wait_for_children(path, number(count)?, seconds(bound)?)
-            .map(|names| names.join(" "))
-            .ok_or_else(|| {
-                bad(format!("there are {}", server.children(path).map_or(0, |names| names.len())))
-            }),
-        ["dump"] => Ok(server.dump("/")),
-        ["dump", path] => Ok(server.dump(path)),
-        _ => Err(bad(format!("no such order: {}; 'help' tells which there are", words.join(" ")))),
+        ["delete", path] => or(server.delete(path), no_node)?,
+        ["bring-back", path] => or(server.bring_back(path), "no node can come back there")?,
+        ["sequence", path, next] => or(server.set_sequence(path, number(next)?), no_node)?,
+        ["fault", what, kind, ref rest @ ..] => {
+            faults.push(server.inject(fault(what, kind, rest)?));
+            return Ok(faults.len().to_string());
+        }
+        ["strikes", number] => {
+            let index = self::number::<usize>(number)?.checked_sub(1);
+            let fault = index.and_then(|index| faults.get(index));
+            return fault
+                .map(|fault| fault.strikes().to_string())
+                .ok_or_else(|| bad("there is no such fault"));
+        }
+        ["sessions"] => return Ok(server.sessions().iter().map(|session| format!("{session}\n")).collect()),
+        ["owner", path] => {
+            let owner = server.owner(path).map(|session| format!("{session:#x}"));
+            return owner.ok_or_else(|| bad("there is no such node, or it ends with no session"));
+        }
+        ["children", path] => {
+            return server.children(path).map(|names| names.join(" ")).ok_or_else(|| bad(no_node));
+        }
+        ["data", path] => {
+            let data = server.data(path).ok_or_else(|| bad(no_node))?;
+            return Ok(String::from_utf8_lossy(&data).escape_debug().to_string());
+        }
+        ["wait", path, count, bound] => {
+            let names = server.wait_for_children(path, number(count)?, seconds(bound)?);
+            let count = || server.children(path).map_or(0, |names| names.len());
+            return names.map(|names| names.join(" ")).ok_or_else(|| bad(format!("there are {}", count())));
+        }
+        ["dump"] => return Ok(server.dump("/")),
+        ["dump", path] => return Ok(server.dump(path)),
+        _ => return Err(bad(format!("no such order: {}; 'help' tells which there are", words.join(" ")))),
     }
+    Ok(String::new())
 }
 
 fn fault(what: &str, kind: &str, rest: &[&str]) -> Result<Fault, BadOrder> {

@@ -45,7 +45,7 @@ pub(crate) struct State {
     pub(crate) clock: Clock,
     links: BTreeMap<u64, Link>,
     last_link: u64,
-    pub(crate) is_frozen: bool,
+    pub(crate) are_all_frozen: bool,
     pub(crate) frozen_sessions: BTreeSet<i64>,
     pub(crate) is_refusing: bool,
     is_ending: bool,
@@ -71,7 +71,7 @@ impl Hub {
             clock,
             links: BTreeMap::new(),
             last_link: 0,
-            is_frozen: false,
+            are_all_frozen: false,
             frozen_sessions: BTreeSet::new(),
             is_refusing: false,
             is_ending: false,
@@ -138,12 +138,9 @@ impl Hub {
         let is_new = kind == Kind::Connect;
         let mut action = None;
         loop {
-            let is_frozen = state.is_frozen || session.is_some_and(|id| state.frozen_sessions.contains(&id));
-            if is_frozen {
-                let Some(changed) = state.links.get(&link).map(|link| Arc::clone(&link.changed)) else {
-                    return false;
-                };
-                state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            if state.is_frozen(session) {
+                let Some(from) = state.links.get(&link) else { return false };
+                state = wait(&Arc::clone(&from.changed), state, None);
             } else if !state.world.connections.contains_key(&link) {
                 // The session ended while this message was on its way.
                 return true;
@@ -189,10 +186,10 @@ impl Hub {
         state.world.hear_word(link);
         loop {
             let changed = Arc::clone(&state.links.get(&link)?.changed);
-            if !state.is_frozen {
+            if !state.are_all_frozen {
                 return Some(report::answer(word, &state.world));
             }
-            state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&changed, state, None);
         }
     }
 
@@ -202,8 +199,7 @@ impl Hub {
         loop {
             let now = state.clock.now().elapsed;
             let this = state.links.get(&link)?;
-            let is_frozen =
-                state.is_frozen || this.session.is_some_and(|id| state.frozen_sessions.contains(&id));
+            let is_frozen = state.is_frozen(this.session);
             let changed = Arc::clone(&this.changed);
             let pause = match this.outbox.front() {
                 Some((due, _)) if !is_frozen && *due <= now => {
@@ -219,10 +215,7 @@ impl Hub {
                 Some((due, _)) if !is_frozen => state.clock.until(*due),
                 _ => None,
             };
-            state = match pause {
-                Some(pause) => changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0,
-                None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
+            state = wait(&changed, state, pause);
         }
     }
 
@@ -248,14 +241,8 @@ impl Hub {
             state.carry_out(None);
             let pause = state.clock.until(state.world.next_tick());
             self.happened.notify_all();
-            state = match pause {
-                // Do not look again at once if the clock is coarser than the time to wait.
-                Some(pause) => {
-                    let pause = pause.max(Duration::from_millis(1));
-                    self.sooner.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => self.sooner.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
+            // Do not look again at once if the clock is coarser than the time to wait.
+            state = wait(&self.sooner, state, pause.map(|pause| pause.max(Duration::from_millis(1))));
         }
     }
 
@@ -271,7 +258,24 @@ impl Hub {
     }
 }
 
+/// Waits until there is a signal, or for as long as the pause.
+fn wait<'a>(
+    signal: &Condvar,
+    state: MutexGuard<'a, State>,
+    pause: Option<Duration>,
+) -> MutexGuard<'a, State> {
+    match pause {
+        Some(pause) => signal.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0,
+        None => signal.wait(state).unwrap_or_else(PoisonError::into_inner),
+    }
+}
+
 impl State {
+    /// Whether nothing is carried out or sent for this session.
+    fn is_frozen(&self, session: Option<i64>) -> bool {
+        self.are_all_frozen || session.is_some_and(|id| self.frozen_sessions.contains(&id))
+    }
+
     /// Cuts a connection, even if something was still to be sent.
     pub(crate) fn cut(&mut self, link: u64) {
         if let Some(link) = self.links.remove(&link) {
@@ -301,12 +305,8 @@ impl State {
     /// Puts the clock forward.
     pub(crate) fn advance(&mut self, by: Duration) {
         self.clock.advance(by);
-        let (is_frozen, frozen, links) = (self.is_frozen, &self.frozen_sessions, &self.links);
-        let is_well = |link: u64| {
-            let session = links.get(&link).and_then(|link| link.session);
-            !is_frozen && session.is_some_and(|session| !frozen.contains(&session))
-        };
-        self.world.leap(by, is_well);
+        let (all, frozen) = (self.are_all_frozen, &self.frozen_sessions);
+        self.world.leap(by, |session| !all && !frozen.contains(&session));
         self.wake_all();
         let now = self.clock.now();
         self.world.tick(now);

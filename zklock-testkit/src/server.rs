@@ -162,7 +162,7 @@ impl Server {
     /// Stops answering. Connections stay open, and new ones are accepted, but nothing is carried out and nothing is
     /// answered. The clock runs on, so sessions end. A client that hangs up is only noticed after [`Server::thaw`].
     pub fn freeze(&self) {
-        self.hub.change(|state| state.is_frozen = true);
+        self.hub.change(|state| state.are_all_frozen = true);
     }
 
     /// Stops answering one session, on this connection and on later ones, as a broken network would; `false` if there is no
@@ -178,7 +178,7 @@ impl Server {
     /// Ends every freeze. Messages that have waited are handled now.
     pub fn thaw(&self) {
         self.hub.change(|state| {
-            state.is_frozen = false;
+            state.are_all_frozen = false;
             state.frozen_sessions.clear();
             state.wake_all();
         });

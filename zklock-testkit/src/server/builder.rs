@@ -134,19 +134,15 @@ impl Builder {
         self.launch(&address).map_err(|reason| StartError { address, reason })
     }
 
-    pub(crate) fn into_settings(self) -> Settings {
-        let tick = self.settings.tick;
-        let session_timeouts =
-            self.session_timeouts.unwrap_or((tick.saturating_mul(2), tick.saturating_mul(20)));
-        Settings { session_timeouts, ..self.settings }
-    }
-
     fn launch(self, address: &str) -> io::Result<Server> {
         let addresses: Vec<_> = address.to_socket_addrs()?.collect();
         let clock = Clock::new(self.manual_clock);
         let listener = TcpListener::bind(&addresses[..])?;
         let address = listener.local_addr()?;
-        let settings = Settings { port: address.port(), ..self.into_settings() };
+        let tick = self.settings.tick;
+        let session_timeouts =
+            self.session_timeouts.unwrap_or((tick.saturating_mul(2), tick.saturating_mul(20)));
+        let settings = Settings { port: address.port(), session_timeouts, ..self.settings };
         let hub = Arc::new(Hub::new(settings, clock));
         let listening = TcpStream::from(OwnedFd::from(listener.try_clone()?));
         let mut server = Server { address, hub: Arc::clone(&hub), listening, threads: Vec::new() };

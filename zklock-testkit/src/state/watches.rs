@@ -59,79 +59,46 @@ impl Side {
 
 #[derive(Debug, Default)]
 struct Table {
-    by_path: HashMap<String, BTreeSet<Watcher>>,
+    by_path: HashMap<String, BTreeMap<Watcher, Mode>>,
     by_watcher: BTreeMap<Watcher, BTreeSet<String>>,
-    /// The watches that stay after the first event.
-    lasting: HashMap<(Watcher, String), Mode>,
 }
 
 impl Table {
+    /// As in ZooKeeper, a client that asks for one event at a path that it watches for ever gets one event.
     fn add(&mut self, path: &str, watcher: Watcher, mode: Mode) {
-        self.by_path.entry(path.to_owned()).or_default().insert(watcher);
+        self.by_path.entry(path.to_owned()).or_default().insert(watcher, mode);
         self.by_watcher.entry(watcher).or_default().insert(path.to_owned());
-        // As in ZooKeeper, a client that asks for one event at a path that it watches for ever gets one event.
-        match mode {
-            Mode::Once => self.lasting.remove(&(watcher, path.to_owned())),
-            lasting => self.lasting.insert((watcher, path.to_owned()), lasting),
-        };
-    }
-
-    fn mode(&self, watcher: Watcher, path: &str) -> Mode {
-        if self.lasting.is_empty() {
-            return Mode::Once;
-        }
-        self.lasting.get(&(watcher, path.to_owned())).copied().unwrap_or(Mode::Once)
-    }
-
-    fn has_recursive(&self) -> bool {
-        self.lasting.values().any(|mode| *mode == Mode::Recursive)
     }
 
     /// The watches that see this event. Those for a single event are then gone.
     fn trigger(&mut self, path: &str, event: EventType) -> BTreeSet<Watcher> {
         let mut told = BTreeSet::new();
-        let height = if self.has_recursive() { usize::MAX } else { 1 };
-        for (up, place) in upwards(path).take(height).enumerate() {
-            let Some(watchers) = self.by_path.get(place) else { continue };
-            for watcher in watchers.clone() {
-                match self.mode(watcher, place) {
-                    Mode::Recursive if event == EventType::ChildrenChanged => {}
-                    Mode::Once if up == 0 => {
-                        told.insert(watcher);
-                        self.forget(place, watcher);
-                    }
-                    Mode::Persistent if up == 0 => {
-                        told.insert(watcher);
-                    }
-                    Mode::Recursive => {
-                        told.insert(watcher);
-                    }
-                    Mode::Once | Mode::Persistent => {}
+        for (up, place) in upwards(path).enumerate() {
+            let hears = |mode: Mode| match mode {
+                Mode::Once | Mode::Persistent => up == 0,
+                Mode::Recursive => event != EventType::ChildrenChanged,
+            };
+            let here = self.by_path.get(place).into_iter().flatten().filter(|(_, mode)| hears(**mode));
+            for (watcher, mode) in here.map(|(watcher, mode)| (*watcher, *mode)).collect::<Vec<_>>() {
+                told.insert(watcher);
+                if mode == Mode::Once {
+                    self.remove(place, watcher);
                 }
             }
         }
         told
     }
 
-    fn forget(&mut self, path: &str, watcher: Watcher) {
-        if let Some(watchers) = self.by_path.get_mut(path) {
-            watchers.remove(&watcher);
-            if watchers.is_empty() {
-                self.by_path.remove(path);
-            }
+    fn remove(&mut self, path: &str, watcher: Watcher) -> bool {
+        let Some(watchers) = self.by_path.get_mut(path) else { return false };
+        let was_there = watchers.remove(&watcher).is_some();
+        if watchers.is_empty() {
+            self.by_path.remove(path);
         }
         if let Some(paths) = self.by_watcher.get_mut(&watcher) {
             paths.remove(path);
         }
-    }
-
-    fn remove(&mut self, path: &str, watcher: Watcher) -> bool {
-        let is_there = self.by_path.get(path).is_some_and(|watchers| watchers.contains(&watcher));
-        if is_there {
-            self.forget(path, watcher);
-            self.lasting.remove(&(watcher, path.to_owned()));
-        }
-        is_there
+        was_there
     }
 
     fn remove_watcher(&mut self, watcher: Watcher) {
@@ -141,13 +108,8 @@ impl Table {
         self.by_watcher.remove(&watcher);
     }
 
-    /// Whether any client watches this path, or this watcher does so recursively. This is what ZooKeeper checks.
-    fn contains(&self, path: &str, watcher: Watcher) -> bool {
-        self.by_path.contains_key(path) || self.mode(watcher, path) == Mode::Recursive
-    }
-
     fn count(&self) -> usize {
-        self.by_path.values().map(BTreeSet::len).sum()
+        self.by_path.values().map(BTreeMap::len).sum()
     }
 }
 
@@ -173,11 +135,12 @@ impl Watches {
         self.children.add(path, watcher, mode);
     }
 
-    pub(crate) fn contains(&self, path: &str, side: Side, watcher: Watcher) -> bool {
+    /// Whether any client watches this path: this is what ZooKeeper checks.
+    pub(crate) fn contains(&self, path: &str, side: Side) -> bool {
         // The root's other name is never found.
         !path.is_empty()
-            && (side != Side::Data && self.children.contains(path, watcher)
-                || side != Side::Children && self.data.contains(path, watcher))
+            && (side != Side::Data && self.children.by_path.contains_key(path)
+                || side != Side::Children && self.data.by_path.contains_key(path))
     }
 
     pub(crate) fn remove(&mut self, path: &str, side: Side, watcher: Watcher) -> bool {
