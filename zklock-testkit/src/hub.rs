@@ -15,7 +15,8 @@ use crate::state::settings::Settings;
 use crate::state::world::{Effect, World};
 use crate::wire::code::opcode;
 use crate::wire::jute::Reader;
-use crate::wire::kind::{self, Kind};
+use crate::wire::kind::Kind;
+use crate::wire::request;
 
 /// How much may wait to be read by one client. A client with more than this is cut off.
 const MAX_BACKLOG: usize = 64 << 20;
@@ -402,6 +403,6 @@ fn aim(session: Option<i64>, frame: &[u8]) -> (Kind, Option<String>, Option<i64>
         return (Kind::Connect, None, session());
     }
     let operation = reader.int().and_then(|_| reader.int()).unwrap_or(opcode::ERROR);
-    let (kind, path) = kind::of_request(operation, reader);
+    let (kind, path) = request::aim(operation, reader);
     (kind, path, session)
 }

@@ -9,7 +9,7 @@ use super::ghosts::Ghosts;
 use super::{Answer, Asked, Entry, Event, Leadership, Replicas};
 use crate::replica::Replica;
 use crate::rounds::BARRIER;
-use crate::wire::request::is_write;
+use crate::wire::code::Operation;
 
 pub(super) enum Role {
     Leading(Leadership),
@@ -119,7 +119,7 @@ impl Replicas {
         let waiting = Waiting { frame, state: State::Ready };
         let (operation, xid) = (waiting.operation(), waiting.xid());
         let asked = session.and_then(|(session, _)| {
-            let is_change = is_write(operation) || operation == opcode::CLOSE_SESSION;
+            let is_change = Operation::of(operation).is_write || operation == opcode::CLOSE_SESSION;
             let frame = || waiting.frame.clone();
             let asks_first = operation == opcode::SYNC;
             is_change

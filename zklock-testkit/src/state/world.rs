@@ -15,11 +15,10 @@ use crate::state::transaction::{Context, Done, Transaction};
 use crate::state::tree::Tree;
 use crate::state::watches::{Change, EventType, Mode, Side, Watches};
 use crate::wire::access::{self, Id, right};
-use crate::wire::code::{Code, opcode, xid};
+use crate::wire::code::{Code, Operation, opcode, xid};
 use crate::wire::jute::{Malformed, Reader, Writer, length};
 use crate::wire::kind::Kind;
 use crate::wire::request::{self, Look, OldWatches, Request, Write};
-use crate::wire::words;
 
 /// The longest answer to a multi of reads.
 const MAX_ANSWER: usize = 16 << 20;
@@ -245,8 +244,8 @@ impl World {
     /// Sends an answer to a request.
     fn reply(&mut self, connection: u64, to: Asked, code: Code, body: impl FnOnce(Writer) -> Writer) {
         if let Some(asker) = self.connections.get_mut(&connection) {
-            let is_refused_write = code != Code::Ok && request::is_write(to.operation);
-            asker.last.operation = if is_refused_write { "NA" } else { words::operation(to.operation) };
+            let operation = Operation::of(to.operation);
+            asker.last.operation = if code != Code::Ok && operation.is_write { "NA" } else { operation.word };
             asker.last.zxid = self.zxid;
             // Numbers below 0 do not belong to requests of the client.
             asker.last.xid = if to.xid < 0 { asker.last.xid } else { to.xid };
@@ -368,7 +367,7 @@ impl World {
         reader: &mut Reader<'_>,
     ) -> Result<(), Malformed> {
         let (xid, operation) = (reader.int()?, reader.int()?);
-        let (kind, path) = crate::wire::kind::of_request(operation, *reader);
+        let (kind, path) = request::aim(operation, *reader);
         let mut asked = Asked { xid, operation, kind, path, zxid: None };
         self.touch(moment, session);
         match operation {
@@ -402,7 +401,7 @@ impl World {
             Ok(request) => self.answer(moment, connection, asked, request),
             Err(Malformed) if !profile.answers_the_unknown() => return Err(Malformed),
             Err(Malformed) => {
-                if request::is_write(operation) {
+                if Operation::of(operation).is_write {
                     self.next_zxid();
                 }
                 self.reply(connection, asked, Code::MarshallingError, |body| body);

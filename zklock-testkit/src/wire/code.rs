@@ -1,5 +1,7 @@
 //! ZooKeeper's numbers: errors and operations.
 
+use crate::wire::kind::Kind;
+
 /// Why a request was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
@@ -21,38 +23,66 @@ pub(crate) enum Code {
     ReconfigDisabled = -123,
 }
 
-pub(crate) mod opcode {
-    pub(crate) const CREATE: i32 = 1;
-    pub(crate) const DELETE: i32 = 2;
-    pub(crate) const EXISTS: i32 = 3;
-    pub(crate) const GET_DATA: i32 = 4;
-    pub(crate) const SET_DATA: i32 = 5;
-    pub(crate) const GET_ACL: i32 = 6;
-    pub(crate) const SET_ACL: i32 = 7;
-    pub(crate) const GET_CHILDREN: i32 = 8;
-    pub(crate) const SYNC: i32 = 9;
-    pub(crate) const PING: i32 = 11;
-    pub(crate) const GET_CHILDREN_2: i32 = 12;
-    pub(crate) const CHECK: i32 = 13;
-    pub(crate) const MULTI: i32 = 14;
-    pub(crate) const CREATE_2: i32 = 15;
-    pub(crate) const RECONFIG: i32 = 16;
-    pub(crate) const CHECK_WATCHES: i32 = 17;
-    pub(crate) const REMOVE_WATCHES: i32 = 18;
-    pub(crate) const CREATE_CONTAINER: i32 = 19;
-    pub(crate) const DELETE_CONTAINER: i32 = 20;
-    pub(crate) const CREATE_TTL: i32 = 21;
-    pub(crate) const MULTI_READ: i32 = 22;
-    pub(crate) const AUTH: i32 = 100;
-    pub(crate) const SET_WATCHES: i32 = 101;
-    pub(crate) const SASL: i32 = 102;
-    pub(crate) const GET_EPHEMERALS: i32 = 103;
-    pub(crate) const GET_ALL_CHILDREN_NUMBER: i32 = 104;
-    pub(crate) const SET_WATCHES_2: i32 = 105;
-    pub(crate) const ADD_WATCH: i32 = 106;
-    pub(crate) const WHO_AM_I: i32 = 107;
-    pub(crate) const CLOSE_SESSION: i32 = -11;
-    pub(crate) const ERROR: i32 = -1;
+/// An operation that a client asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operation {
+    /// Its name in `cons`.
+    pub(crate) word: &'static str,
+    pub(crate) kind: Kind,
+    /// Whether it takes a transaction number, even if it fails.
+    pub(crate) is_write: bool,
+}
+
+macro_rules! operations {
+    ($($name:ident = $number:literal, $word:literal, $kind:ident, $is_write:literal;)+) => {
+        pub(crate) mod opcode {
+            $(pub(crate) const $name: i32 = $number;)+
+        }
+
+        impl Operation {
+            pub(crate) fn of(number: i32) -> Self {
+                let (word, kind, is_write) = match number {
+                    $(opcode::$name => ($word, Kind::$kind, $is_write),)+
+                    _ => ("NA", Kind::Other, false),
+                };
+                Self { word, kind, is_write }
+            }
+        }
+    };
+}
+
+operations! {
+    CREATE = 1, "CREA", Create, true;
+    DELETE = 2, "DELE", Delete, true;
+    EXISTS = 3, "EXIS", Exists, false;
+    GET_DATA = 4, "GETD", GetData, false;
+    SET_DATA = 5, "SETD", SetData, true;
+    GET_ACL = 6, "GETA", Acl, false;
+    SET_ACL = 7, "SETA", Acl, true;
+    GET_CHILDREN = 8, "GETC", GetChildren, false;
+    SYNC = 9, "SYNC", Sync, false;
+    PING = 11, "PING", Ping, false;
+    GET_CHILDREN_2 = 12, "GETC", GetChildren, false;
+    CHECK = 13, "CHEC", Other, true;
+    MULTI = 14, "MULT", Multi, true;
+    CREATE_2 = 15, "CREA", Create, true;
+    RECONFIG = 16, "NA", Other, false;
+    CHECK_WATCHES = 17, "CHKW", Watches, false;
+    REMOVE_WATCHES = 18, "REMW", Watches, false;
+    CREATE_CONTAINER = 19, "CREA", Create, true;
+    DELETE_CONTAINER = 20, "NA", Delete, true;
+    CREATE_TTL = 21, "CREA", Create, true;
+    MULTI_READ = 22, "MLTR", Multi, false;
+    AUTH = 100, "NA", Auth, false;
+    SET_WATCHES = 101, "SETW", Watches, false;
+    SASL = 102, "NA", Other, false;
+    GET_EPHEMERALS = 103, "GETE", Other, false;
+    GET_ALL_CHILDREN_NUMBER = 104, "GETACN", Other, false;
+    SET_WATCHES_2 = 105, "STW2", Watches, false;
+    ADD_WATCH = 106, "ADDW", Watches, false;
+    WHO_AM_I = 107, "HOMI", Other, false;
+    CLOSE_SESSION = -11, "CLOS", Close, false;
+    ERROR = -1, "NA", Other, false;
 }
 
 /// Numbers in replies that do not belong to a request.

@@ -3,9 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::wire::code::opcode;
-use crate::wire::jute::Reader;
-
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
         /// The kind of a message. A fault strikes at messages of one kind.
@@ -86,36 +83,4 @@ impl FromStr for Kind {
 
 fn words() -> String {
     Kind::ALL.iter().map(|kind| kind.word()).collect::<Vec<_>>().join(", ")
-}
-
-/// The kind and the path of a request, from its number and what follows its header. For a multi, the first path.
-pub(crate) fn of_request(operation: i32, mut body: Reader<'_>) -> (Kind, Option<String>) {
-    let kind = match operation {
-        opcode::CREATE | opcode::CREATE_2 | opcode::CREATE_CONTAINER | opcode::CREATE_TTL => Kind::Create,
-        opcode::DELETE | opcode::DELETE_CONTAINER => Kind::Delete,
-        opcode::EXISTS => Kind::Exists,
-        opcode::GET_DATA => Kind::GetData,
-        opcode::SET_DATA => Kind::SetData,
-        opcode::GET_CHILDREN | opcode::GET_CHILDREN_2 => Kind::GetChildren,
-        opcode::GET_ACL | opcode::SET_ACL => Kind::Acl,
-        opcode::SYNC => Kind::Sync,
-        opcode::PING => Kind::Ping,
-        opcode::MULTI | opcode::MULTI_READ => Kind::Multi,
-        opcode::AUTH => Kind::Auth,
-        opcode::SET_WATCHES
-        | opcode::SET_WATCHES_2
-        | opcode::ADD_WATCH
-        | opcode::REMOVE_WATCHES
-        | opcode::CHECK_WATCHES => Kind::Watches,
-        opcode::CLOSE_SESSION => Kind::Close,
-        _ => Kind::Other,
-    };
-    let path = match kind {
-        Kind::Multi => {
-            body.int().and_then(|_| body.boolean()).and_then(|_| body.int()).and_then(|_| body.text())
-        }
-        Kind::Ping | Kind::Auth | Kind::Watches | Kind::Close | Kind::Other => Ok(None),
-        _ => body.text(),
-    };
-    (kind, path.ok().flatten())
 }

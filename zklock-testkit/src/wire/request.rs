@@ -1,8 +1,9 @@
 //! Requests of clients, parsed from the wire.
 
 use crate::wire::access::Wanted;
-use crate::wire::code::opcode;
+use crate::wire::code::{Operation, opcode};
 use crate::wire::jute::{Malformed, Reader};
+use crate::wire::kind::Kind;
 use crate::wire::profile::Profile;
 
 /// A create request, in one of its forms.
@@ -107,25 +108,17 @@ pub(crate) enum Request {
     CloseSession,
 }
 
-/// Whether it takes a transaction number, even if it fails.
-pub(crate) fn is_write(operation: i32) -> bool {
-    use opcode::{
-        CHECK, CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL, DELETE, DELETE_CONTAINER, MULTI, SET_ACL,
-        SET_DATA,
+/// The kind and the path of a request, from its number and what follows its header. For a multi, the first path.
+pub(crate) fn aim(operation: i32, mut body: Reader<'_>) -> (Kind, Option<String>) {
+    let kind = Operation::of(operation).kind;
+    let path = match kind {
+        Kind::Multi => {
+            body.int().and_then(|_| body.boolean()).and_then(|_| body.int()).and_then(|_| body.text())
+        }
+        Kind::Ping | Kind::Auth | Kind::Watches | Kind::Close | Kind::Other => Ok(None),
+        _ => body.text(),
     };
-    matches!(
-        operation,
-        CREATE
-            | CREATE_2
-            | CREATE_CONTAINER
-            | CREATE_TTL
-            | DELETE
-            | DELETE_CONTAINER
-            | SET_DATA
-            | SET_ACL
-            | CHECK
-            | MULTI
-    )
+    (kind, path.ok().flatten())
 }
 
 impl Request {
