@@ -191,12 +191,12 @@ impl Replica {
 
     /// How many nodes were ever deleted, for [`deleted_since`](Self::deleted_since).
     pub(crate) fn deleted(&self) -> u64 {
-        self.0.tree.deleted()
+        self.0.tree.graveyard.count()
     }
 
     /// The nodes that were deleted since that count, parents before their children.
     pub(crate) fn deleted_since(&self, deleted: u64) -> Vec<String> {
-        self.0.tree.deleted_since(deleted)
+        self.0.tree.graveyard.since(deleted)
     }
 
     /// Puts back the node that was deleted last at this path, even if its session is over; `false` if that is impossible.

@@ -36,7 +36,7 @@
 //        graveyard                    what was deleted lately
 //        node connection settings     one node, one connection, and how the server is set up
 // wire   request frame                what is read from the wire
-//        access stat path words       what stands in a message
+//        access path words            what stands in a message
 //        profile                      the servers that can be imitated
 //        jute code kind               how a message is encoded, its numbers, and the kinds of messages
 // ```

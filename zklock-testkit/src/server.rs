@@ -199,10 +199,7 @@ impl Server {
 
     /// The session that owns an ephemeral node; `None` if there is no such node, or it is not ephemeral.
     pub fn owner(&self, path: &str) -> Option<i64> {
-        match self.hub.lock().world.tree.node(path)?.lifetime {
-            Lifetime::Ephemeral(session) => Some(session),
-            Lifetime::Persistent | Lifetime::Container | Lifetime::Ttl(_) => None,
-        }
+        self.hub.lock().world.tree.node(path)?.lifetime.owner()
     }
 
     /// Waits until a node has this many children, and returns their names, sorted; `None` if it does not have them by
@@ -243,7 +240,7 @@ impl Server {
             let top = path::upwards(path)
                 .find(|path| !is_missing(path))
                 .and_then(|path| state.world.tree.node(path));
-            if !missing.is_empty() && top.is_some_and(|top| matches!(top.lifetime, Lifetime::Ephemeral(_))) {
+            if !missing.is_empty() && top.is_some_and(|top| top.lifetime.owner().is_some()) {
                 return Err(BadPath::of(path, "an ephemeral node has no children"));
             }
             for path in missing.into_iter().rev() {

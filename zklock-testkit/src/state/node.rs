@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::wire::access;
-use crate::wire::jute::length;
-use crate::wire::stat::Stat;
+use crate::wire::jute::{Writer, length};
 
 /// The longest time to live, in ms.
 pub(crate) const TTL_MAX: i64 = (1 << 40) - 1;
@@ -22,12 +21,9 @@ pub(crate) enum Lifetime {
 }
 
 impl Lifetime {
-    /// The owner of an ephemeral node, as clients see it.
-    fn owner(self) -> i64 {
-        match self {
-            Self::Ephemeral(session) => session,
-            Self::Persistent | Self::Container | Self::Ttl(_) => 0,
-        }
+    /// The session that owns an ephemeral node.
+    pub(crate) fn owner(self) -> Option<i64> {
+        if let Self::Ephemeral(session) = self { Some(session) } else { None }
     }
 }
 
@@ -74,21 +70,21 @@ impl Node {
         }
     }
 
-    pub(crate) fn stat(&self) -> Stat {
+    /// The metadata, as it is sent.
+    pub(crate) fn stat(&self) -> Writer {
         let children = length(self.children.len());
-        Stat {
-            czxid: self.czxid,
-            mzxid: self.mzxid,
-            ctime: self.ctime,
-            mtime: self.mtime,
-            version: self.version,
+        Writer::default()
+            .long(self.czxid)
+            .long(self.mzxid)
+            .long(self.ctime)
+            .long(self.mtime)
+            .int(self.version)
             // Each child that was created and deleted has changed the list twice.
-            cversion: self.created.wrapping_mul(2).wrapping_sub(children),
-            aversion: self.aversion,
-            ephemeral_owner: self.lifetime.owner(),
-            data_length: self.data.as_ref().map_or(0, |data| length(data.len())),
-            num_children: children,
-            pzxid: self.pzxid,
-        }
+            .int(self.created.wrapping_mul(2).wrapping_sub(children))
+            .int(self.aversion)
+            .long(self.lifetime.owner().unwrap_or(0))
+            .int(self.data.as_ref().map_or(0, |data| length(data.len())))
+            .int(children)
+            .long(self.pzxid)
     }
 }

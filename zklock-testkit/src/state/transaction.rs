@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 
 use crate::state::node::{Lifetime, Node, TTL_MAX};
+use crate::state::settings::Settings;
 use crate::state::tree::Tree;
 use crate::state::watches::{Change, EventType};
 use crate::wire::access::{self, Id, Wanted, right};
 use crate::wire::code::{Code, opcode};
+use crate::wire::jute::Writer;
 use crate::wire::path;
-use crate::wire::profile::Profile;
 use crate::wire::request::{Create, Write};
-use crate::wire::stat::Stat;
 
 /// The client that does it, and the time.
 #[derive(Debug, Clone, Copy)]
@@ -23,22 +23,11 @@ pub(crate) struct Context<'a> {
     pub(crate) zxid: i64,
     /// Wall clock, in ms.
     pub(crate) time: i64,
-    /// Whether nodes may have a time to live.
-    pub(crate) extended_types: bool,
-    /// Whether sessions are local to one server, and can have no nodes.
-    pub(crate) local_sessions: bool,
-    pub(crate) profile: Profile,
+    pub(crate) settings: &'a Settings,
 }
 
-/// The result of an operation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Done {
-    Created(String),
-    CreatedWithStat(String, Stat),
-    Stat(Stat),
-    Deleted,
-    Checked,
-}
+/// The result of an operation: its number in the answer to a multi, and what the answer says of it.
+pub(crate) type Done = (i32, Writer);
 
 /// A transaction on the tree. It is undone unless it is committed.
 #[derive(Debug)]
@@ -92,18 +81,18 @@ impl<'a> Transaction<'a> {
     }
 
     /// Sets the data of an existing node.
-    pub(crate) fn replace(&mut self, path: &str, data: &[u8]) -> Stat {
-        self.store(path, Some(data.to_vec()))
+    pub(crate) fn replace(&mut self, path: &str, data: &[u8]) {
+        self.store(path, Some(data.to_vec()));
     }
 
     fn create(&mut self, create: &Create) -> Result<Done, Code> {
         let mode = self.mode(create);
-        if self.context.profile.judges_flags_first() {
+        if self.context.settings.profile.judges_flags_first() {
             mode?;
         }
         let path = create.path.as_ref().ok_or(Code::MarshallingError)?;
         let parent_path = path::parent(path)?;
-        let list = access::settle(self.context.profile, &create.access, self.context.shown)?;
+        let list = access::settle(self.context.settings.profile, &create.access, self.context.shown)?;
         let parent = self.node(parent_path)?;
         access::check(&parent.access, right::CREATE, self.context.shown)?;
         let (lifetime, is_sequential) = mode?;
@@ -111,36 +100,37 @@ impl<'a> Transaction<'a> {
             true => format!("{path}{:010}", self.next_number(parent_path)),
             false => path.clone(),
         };
-        path::validate(self.context.profile, &path)?;
+        path::validate(self.context.settings.profile, &path)?;
         if self.tree.node(&path).is_some() {
             return Err(Code::NodeExists);
         }
-        if matches!(parent.lifetime, Lifetime::Ephemeral(_)) {
+        if parent.lifetime.owner().is_some() {
             return Err(Code::NoChildrenForEphemerals);
         }
         let node = Node::new(create.data.clone(), list, lifetime, self.context.zxid, self.context.time);
         let stat = node.stat();
         self.put(&path, node);
+        let body = Writer::default().text(&path);
         Ok(match create.opcode {
-            opcode::CREATE => Done::Created(path),
-            _ => Done::CreatedWithStat(path, stat),
+            opcode::CREATE => (opcode::CREATE, body),
+            _ => (opcode::CREATE_2, body.and(stat)),
         })
     }
 
     /// The lifetime of the node and whether it is sequential, which depend on both the form of the request and its flags.
     fn mode(&self, create: &Create) -> Result<(Lifetime, bool), Code> {
-        if !(0..=self.context.profile.highest_flags()).contains(&create.flags) {
+        if !(0..=self.context.settings.profile.highest_flags()).contains(&create.flags) {
             return Err(Code::BadArguments);
         }
         let is_ttl = matches!(create.flags, 5 | 6);
-        if is_ttl && !self.context.extended_types {
+        if is_ttl && !self.context.settings.extended_types {
             return Err(Code::Unimplemented);
         }
         let is_valid = if is_ttl { (1..=TTL_MAX).contains(&create.ttl) } else { create.ttl < 0 };
         if !is_valid {
             return Err(Code::BadArguments);
         }
-        if matches!(create.flags, 1 | 3) && self.context.local_sessions {
+        if matches!(create.flags, 1 | 3) && self.context.settings.local_sessions {
             return Err(Code::EphemeralOnLocalSession);
         }
         let lifetime = match create.opcode {
@@ -154,7 +144,7 @@ impl<'a> Transaction<'a> {
 
     fn delete(&mut self, path: &str, version: i32) -> Result<Done, Code> {
         let parent = self.node(self.deletable_parent(path)?)?;
-        if self.context.profile.misses_before_it_denies() {
+        if self.context.settings.profile.misses_before_it_denies() {
             self.node(path)?;
         }
         access::check(&parent.access, right::DELETE, self.context.shown)?;
@@ -164,18 +154,18 @@ impl<'a> Transaction<'a> {
             return Err(Code::NotEmpty);
         }
         self.end_node(path);
-        Ok(Done::Deleted)
+        Ok((opcode::DELETE, Writer::default()))
     }
 
     fn set_data(&mut self, path: &str, data: Option<&Vec<u8>>, version: i32) -> Result<Done, Code> {
-        path::validate(self.context.profile, path)?;
+        path::validate(self.context.settings.profile, path)?;
         let node = self.node(path)?;
         access::check(&node.access, right::WRITE, self.context.shown)?;
         expect_version(node.version, version)?;
-        Ok(Done::Stat(self.store(path, data.cloned())))
+        Ok((opcode::SET_DATA, self.store(path, data.cloned())))
     }
 
-    fn store(&mut self, path: &str, data: Option<Vec<u8>>) -> Stat {
+    fn store(&mut self, path: &str, data: Option<Vec<u8>>) -> Writer {
         let Context { zxid, time, .. } = self.context;
         self.note(EventType::DataChanged, path);
         self.tree.change(path, |node| {
@@ -186,23 +176,24 @@ impl<'a> Transaction<'a> {
     }
 
     fn check(&mut self, path: &str, version: i32) -> Result<Done, Code> {
-        path::validate(self.context.profile, path)?;
+        path::validate(self.context.settings.profile, path)?;
         let node = self.node(path)?;
         access::check(&node.access, right::READ, self.context.shown)?;
         expect_version(node.version, version)?;
-        Ok(Done::Checked)
+        Ok((opcode::CHECK, Writer::default()))
     }
 
     fn set_acl(&mut self, path: &str, list: &[Wanted], version: i32) -> Result<Done, Code> {
-        path::validate(self.context.profile, path)?;
-        let list = access::settle(self.context.profile, list, self.context.shown)?;
+        path::validate(self.context.settings.profile, path)?;
+        let list = access::settle(self.context.settings.profile, list, self.context.shown)?;
         let node = self.node(path)?;
         access::check(&node.access, right::ADMIN, self.context.shown)?;
         expect_version(node.aversion, version)?;
-        Ok(Done::Stat(self.tree.change(path, |node| {
+        let stat = self.tree.change(path, |node| {
             node.access = list;
             node.aversion = node.aversion.wrapping_add(1);
-        })))
+        });
+        Ok((opcode::SET_ACL, stat))
     }
 
     fn put(&mut self, path: &str, node: Node) {
@@ -234,7 +225,7 @@ impl<'a> Transaction<'a> {
     }
 
     fn deletable_parent<'b>(&self, path: &'b str) -> Result<&'b str, Code> {
-        let is_own = self.context.profile.first_nodes().contains(&path);
+        let is_own = self.context.settings.profile.first_nodes().contains(&path);
         if is_own { Err(Code::BadArguments) } else { path::parent(path) }
     }
 

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::state::graveyard::Graveyard;
 use crate::state::node::{Lifetime, Node};
 use crate::wire::access::{Entry, right};
+use crate::wire::jute::Writer;
 use crate::wire::profile::Profile;
-use crate::wire::stat::Stat;
 
 /// How to undo a change.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Tree {
     /// Nodes with a lifetime that has to be checked.
     reapable: BTreeSet<String>,
     pub(crate) undo: Vec<Undo>,
-    graveyard: Graveyard,
+    pub(crate) graveyard: Graveyard,
     numbers_stick: bool,
 }
 
@@ -136,8 +136,8 @@ impl Tree {
         self.undo.push(Undo::Delete { path: path.to_owned(), node, parent_pzxid });
     }
 
-    /// Changes an existing node's own fields. Returns the new node.
-    pub(crate) fn change(&mut self, path: &str, change: impl FnOnce(&mut Node)) -> Stat {
+    /// Changes an existing node's own fields. Returns its new metadata.
+    pub(crate) fn change(&mut self, path: &str, change: impl FnOnce(&mut Node)) -> Writer {
         let node = self.known_mut(path);
         let children = std::mem::take(&mut node.children);
         let before = node.clone();
@@ -157,26 +157,13 @@ impl Tree {
         }
     }
 
-    /// How many nodes were ever deleted, for [`Tree::deleted_since`].
-    pub(crate) fn deleted(&self) -> u64 {
-        self.graveyard.count()
-    }
-
-    /// The nodes that were deleted since that count, parents before their children.
-    pub(crate) fn deleted_since(&self, deleted: u64) -> Vec<String> {
-        self.graveyard.since(deleted)
-    }
-
     /// Puts back the node that was deleted last at this path, exactly as it was; `false` if there is one again, or it can
     /// no longer exist because its session or its parent is gone.
     pub(crate) fn bring_back(&mut self, path: &str, is_open: impl Fn(i64) -> bool) -> bool {
         let (parent, name) = split(path);
         let Some(node) = self.graveyard.find(path).cloned() else { return false };
-        let may_have_children = |node: &Node| !matches!(node.lifetime, Lifetime::Ephemeral(_));
-        let has_session = match node.lifetime {
-            Lifetime::Ephemeral(session) => is_open(session),
-            Lifetime::Persistent | Lifetime::Container | Lifetime::Ttl(_) => true,
-        };
+        let may_have_children = |node: &Node| node.lifetime.owner().is_none();
+        let has_session = node.lifetime.owner().is_none_or(is_open);
         if self.node(path).is_some() || !has_session || !self.node(parent).is_some_and(may_have_children) {
             return false;
         }
@@ -236,7 +223,7 @@ impl Tree {
     pub(crate) fn take(&mut self, path: &str) -> Node {
         let node = self.nodes.remove(path).expect("the caller has found this node");
         self.reapable.remove(path);
-        if let Lifetime::Ephemeral(session) = node.lifetime {
+        if let Some(session) = node.lifetime.owner() {
             if let Some(paths) = self.ephemerals.get_mut(&session) {
                 paths.remove(path);
                 if paths.is_empty() {

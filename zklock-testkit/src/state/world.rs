@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::state::connection::{Connection, Last};
 use crate::state::node::Node;
 use crate::state::settings::Settings;
-use crate::state::transaction::{Context, Done, Transaction};
+use crate::state::transaction::{Context, Transaction};
 use crate::state::tree::Tree;
 use crate::state::watches::{Change, EventType, Mode, Side, Watches};
 use crate::wire::access::{self, Id, right};
@@ -182,9 +182,9 @@ impl World {
     /// A message has come whose deletions will be lost once they are answered: those nodes then exist again, as they
     /// were.
     pub(crate) fn receive_and_bring_back(&mut self, moment: Moment, connection: u64, frame: &[u8]) {
-        let before = self.tree.deleted();
+        let before = self.tree.graveyard.count();
         self.receive(moment, connection, frame);
-        for path in self.tree.deleted_since(before) {
+        for path in self.tree.graveyard.since(before) {
             self.bring_back(&path);
         }
     }
@@ -219,9 +219,7 @@ impl World {
             shown: by.map_or(&[], |by| &by.shown),
             zxid: self.zxid,
             time: moment.wall,
-            extended_types: self.settings.extended_types,
-            local_sessions: self.settings.local_sessions,
-            profile: self.settings.profile,
+            settings: &self.settings,
         };
         let mut transaction = Transaction::new(&mut self.tree, context);
         let outcome = work(&mut transaction)?;
@@ -493,8 +491,7 @@ impl World {
     }
 
     fn write(&mut self, moment: Moment, connection: u64, write: &Write) -> Body {
-        let done = self.attempt(moment, connection, |transaction| transaction.write(write))?;
-        Ok(write_done(Writer::default(), done))
+        self.attempt(moment, connection, |transaction| transaction.write(write)).map(|(_, body)| body)
     }
 
     /// Does all of the operations or none. The answer has a result for each operation.
@@ -507,15 +504,8 @@ impl World {
             Ok(all)
         });
         let body = match outcome {
-            Ok(all) => all.into_iter().fold(Writer::default(), |writer, done| {
-                let operation = match &done {
-                    Done::Created(_) => opcode::CREATE,
-                    Done::CreatedWithStat(..) => opcode::CREATE_2,
-                    Done::Stat(_) => opcode::SET_DATA,
-                    Done::Deleted => opcode::DELETE,
-                    Done::Checked => opcode::CHECK,
-                };
-                write_done(writer.int(operation).boolean(false).int(0), done)
+            Ok(all) => all.into_iter().fold(Writer::default(), |writer, (operation, body)| {
+                writer.int(operation).boolean(false).int(0).and(body)
             }),
             Err((_, Code::MarshallingError)) => return Err(Code::MarshallingError),
             Err((failed, code)) => (0..writes.len()).fold(Writer::default(), |writer, index| {
@@ -553,7 +543,7 @@ impl World {
         match look {
             Look::Data { path, watch } => {
                 let node = self.readable(connection, path, right::READ)?;
-                let body = node.stat().write(Writer::default().buffer(node.data.as_deref()));
+                let body = Writer::default().buffer(node.data.as_deref()).and(node.stat());
                 if *watch {
                     self.watches.watch_data(path, connection);
                 }
@@ -562,7 +552,7 @@ impl World {
             Look::Children { path, watch, with_stat } => {
                 let node = self.readable(connection, path, right::READ)?;
                 let body = Writer::default().list(node.children.iter(), |writer, name| writer.text(name));
-                let body = if *with_stat { node.stat().write(body) } else { body };
+                let body = if *with_stat { body.and(node.stat()) } else { body };
                 if *watch {
                     self.watches.watch_children(path, connection);
                 }
@@ -579,8 +569,7 @@ impl World {
         if watch {
             self.watches.watch_data(path, connection);
         }
-        let node = self.tree.node(path).ok_or(Code::NoNode)?;
-        Ok(node.stat().write(Writer::default()))
+        Ok(self.tree.node(path).ok_or(Code::NoNode)?.stat())
     }
 
     fn access_list(&self, connection: u64, path: &str) -> Body {
@@ -589,7 +578,7 @@ impl World {
         let body = Writer::default().list(node.access.iter(), |writer, entry| {
             if may_see_all { entry.write(writer) } else { entry.veiled().write(writer) }
         });
-        Ok(node.stat().write(body))
+        Ok(body.and(node.stat()))
     }
 
     fn ephemerals(&self, connection: u64, prefix: Option<&str>) -> Writer {
@@ -655,15 +644,6 @@ pub(crate) struct Asked {
     pub(crate) path: Option<String>,
     /// Replaces the number of the last transaction.
     pub(crate) zxid: Option<i64>,
-}
-
-fn write_done(writer: Writer, done: Done) -> Writer {
-    match done {
-        Done::Created(path) => writer.text(&path),
-        Done::CreatedWithStat(path, stat) => stat.write(writer.text(&path)),
-        Done::Stat(stat) => stat.write(writer),
-        Done::Deleted | Done::Checked => writer,
-    }
 }
 
 fn write_error(writer: Writer, code: Code) -> Writer {

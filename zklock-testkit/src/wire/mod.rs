@@ -8,5 +8,4 @@ pub(crate) mod kind;
 pub(crate) mod path;
 pub(crate) mod profile;
 pub(crate) mod request;
-pub(crate) mod stat;
 pub(crate) mod words;
