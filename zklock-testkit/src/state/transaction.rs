@@ -60,8 +60,6 @@ impl<'a> Transaction<'a> {
             Write::SetData { path, data, version } => self.set_data(path, data.as_ref(), *version),
             Write::Check { path, version } => self.check(path, *version),
             Write::SetAcl { path, access, version } => self.set_acl(path, access, *version),
-            // That is reserved for the server itself.
-            Write::DeleteContainer => Err(Code::BadArguments),
             Write::Unfit => Err(Code::MarshallingError),
         }
     }

@@ -18,7 +18,7 @@ use crate::wire::access::{self, Id, right};
 use crate::wire::code::{Code, Operation, opcode, xid};
 use crate::wire::jute::{Malformed, Reader, Writer, length};
 use crate::wire::kind::Kind;
-use crate::wire::request::{self, Look, OldWatches, Request, Write};
+use crate::wire::request::{self, Look, Write};
 
 /// The longest answer to a multi of reads.
 const MAX_ANSWER: usize = 16 << 20;
@@ -234,11 +234,6 @@ impl World {
         self.zxid += 1 + std::mem::take(&mut self.burnt);
     }
 
-    /// Takes a number that no client sees before the next one.
-    fn burn_zxid(&mut self) {
-        self.burnt += 1;
-    }
-
     /// Sends an answer to a request.
     fn reply(&mut self, connection: u64, to: Asked, code: Code, body: impl FnOnce(Writer) -> Writer) {
         if let Some(asker) = self.connections.get_mut(&connection) {
@@ -389,14 +384,19 @@ impl World {
             self.reply(connection, asked, Code::Unimplemented, |body| body);
             return Err(Malformed);
         }
-        match Request::read(profile, operation, reader) {
-            Ok(Request::CloseSession) => {
-                self.end_nodes_of(moment, session);
-                self.sessions.remove(&session);
-                self.reply(connection, asked, Code::Ok, |body| body);
-                self.close(connection);
-            }
-            Ok(request) => self.answer(moment, connection, asked, request),
+        if operation == opcode::CLOSE_SESSION {
+            self.end_nodes_of(moment, session);
+            self.sessions.remove(&session);
+            self.reply(connection, asked, Code::Ok, |body| body);
+            self.close(connection);
+            return Ok(());
+        }
+        if operation == opcode::PING {
+            asked.xid = xid::PING;
+        }
+        match self.answer(moment, connection, operation, reader) {
+            Ok(Ok(body)) => self.reply(connection, asked, Code::Ok, |head| head.and(body)),
+            Ok(Err(code)) => self.reply(connection, asked, code, |head| head),
             Err(Malformed) if !profile.answers_the_unknown() => return Err(Malformed),
             Err(Malformed) => {
                 if Operation::of(operation).is_write {
@@ -433,61 +433,81 @@ impl World {
         Ok(())
     }
 
-    /// Answers a request.
-    fn answer(&mut self, moment: Moment, connection: u64, asked: Asked, request: Request) {
-        let asked = match request {
-            Request::Ping => Asked { xid: xid::PING, ..asked },
-            _ => asked,
-        };
-        let none = Writer::default();
-        let body = match request {
-            Request::Write(write) => self.write(moment, connection, &write),
-            Request::Multi(writes) => self.multi(moment, connection, &writes),
-            Request::Nameless => {
-                self.burn_zxid();
-                Err(Code::MarshallingError)
+    /// Reads the rest of a request, and carries it out.
+    fn answer(
+        &mut self,
+        moment: Moment,
+        connection: u64,
+        operation: i32,
+        reader: &mut Reader<'_>,
+    ) -> Result<Body, Malformed> {
+        let (profile, none) = (self.settings.profile, Writer::default());
+        Ok(match operation {
+            opcode::MULTI => match Write::read_multi(profile, reader)? {
+                Some(writes) => self.multi(moment, connection, &writes),
+                None => {
+                    // It takes a number that no client sees before the next one.
+                    self.burnt += 1;
+                    Err(Code::MarshallingError)
+                }
+            },
+            opcode::MULTI_READ => self.multi_read(connection, &Look::read_multi(profile, reader)?),
+            opcode::GET_DATA | opcode::GET_CHILDREN | opcode::GET_CHILDREN_2 => {
+                self.look(connection, &Look::read(operation, reader)?)
             }
-            Request::Look(look) => self.look(connection, &look),
-            Request::MultiRead(looks) => self.multi_read(connection, &looks),
-            Request::Exists { path, watch } => self.exists(connection, &path, watch),
-            Request::GetAcl { path } => self.access_list(connection, &path),
-            Request::Sync { path: None } => Ok(none.buffer(None)),
-            Request::Sync { path: Some(path) } => Ok(none.text(&path)),
-            Request::Ping => Ok(none),
-            Request::OldWatches(old) => {
-                self.watch_again(connection, &old);
+            opcode::EXISTS => {
+                let (path, watch) = (reader.some_text()?, reader.boolean()?);
+                self.exists(connection, &path, watch)
+            }
+            opcode::GET_ACL => self.access_list(connection, &reader.some_text()?),
+            opcode::SYNC => Ok(match reader.text()? {
+                None => none.buffer(None),
+                Some(path) => none.text(&path),
+            }),
+            opcode::PING => Ok(none),
+            opcode::SET_WATCHES | opcode::SET_WATCHES_2 => {
+                self.watch_again(connection, reader, operation == opcode::SET_WATCHES_2)?;
                 Ok(none)
             }
-            Request::AddWatch { path, mode } => self.add_watch(connection, &path, mode),
-            Request::RemoveWatches { path, kind } => match Side::from_number(kind) {
-                None => Err(Code::MarshallingError),
-                Some(side) if self.watches.remove(&path, side, connection) => Ok(none),
-                Some(_) => Err(Code::NoWatcher),
-            },
-            Request::CheckWatches { path, kind } => match Side::from_number(kind) {
-                None => Err(Code::MarshallingError),
-                Some(_) if !path.is_empty() && !path.contains('/') => Err(Code::MarshallingError),
-                Some(side) if self.watches.contains(&path, side) => Ok(none),
-                Some(_) => Err(Code::NoWatcher),
-            },
-            Request::Ephemerals { prefix } => Ok(self.ephemerals(connection, prefix.as_deref())),
-            Request::CountBelow { path } => self
-                .readable(connection, &path, right::READ)
-                .map(|_| none.int(length(self.tree.count_below(&path)))),
-            Request::WhoAmI => {
+            opcode::ADD_WATCH => {
+                let (path, mode) = (reader.some_text()?, reader.int()?);
+                self.add_watch(connection, &path, mode)
+            }
+            opcode::CHECK_WATCHES | opcode::REMOVE_WATCHES => {
+                let (path, side) = (reader.some_text()?, Side::from_number(reader.int()?));
+                let is_removal = operation == opcode::REMOVE_WATCHES;
+                match side {
+                    None => Err(Code::MarshallingError),
+                    Some(side) if is_removal && self.watches.remove(&path, side, connection) => Ok(none),
+                    Some(_) if is_removal => Err(Code::NoWatcher),
+                    Some(_) if !path.is_empty() && !path.contains('/') => Err(Code::MarshallingError),
+                    Some(side) if self.watches.contains(&path, side) => Ok(none),
+                    Some(_) => Err(Code::NoWatcher),
+                }
+            }
+            opcode::GET_EPHEMERALS => Ok(self.ephemerals(connection, reader.text()?.as_deref())),
+            opcode::GET_ALL_CHILDREN_NUMBER => {
+                let path = reader.some_text()?;
+                let count = |_: &Node| none.int(length(self.tree.count_below(&path)));
+                self.readable(connection, &path, right::READ).map(count)
+            }
+            opcode::WHO_AM_I => {
                 let shown = self.connections[&connection].shown.iter();
                 Ok(none.list(shown, |writer, id| writer.text(&id.scheme).text(id.user())))
             }
-            Request::Reconfig => {
+            opcode::RECONFIG => {
+                let _servers = (reader.text()?, reader.text()?, reader.text()?, reader.long()?);
                 self.next_zxid();
                 Err(Code::ReconfigDisabled)
             }
-            Request::CloseSession => Ok(none),
-        };
-        match body {
-            Ok(body) => self.reply(connection, asked, Code::Ok, |head| head.and(body)),
-            Err(code) => self.reply(connection, asked, code, |head| head),
-        }
+            opcode::SET_ACL => self.write(moment, connection, &Write::read_set_acl(reader)?),
+            opcode::DELETE_CONTAINER => {
+                // That is reserved for the server itself.
+                self.next_zxid();
+                Err(Code::BadArguments)
+            }
+            _ => self.write(moment, connection, &Write::read(operation, reader)?),
+        })
     }
 
     fn write(&mut self, moment: Moment, connection: u64, write: &Write) -> Body {
@@ -524,12 +544,8 @@ impl World {
     fn multi_read(&mut self, connection: u64, looks: &[Look]) -> Body {
         let mut body = Writer::default();
         for look in looks {
-            let operation = match look {
-                Look::Data { .. } => opcode::GET_DATA,
-                Look::Children { .. } => opcode::GET_CHILDREN,
-            };
             body = match self.look(connection, look) {
-                Ok(found) => body.int(operation).boolean(false).int(0).and(found),
+                Ok(found) => body.int(look.operation).boolean(false).int(0).and(found),
                 Err(code) => write_error(body, code),
             };
             if body.length() > MAX_ANSWER {
@@ -539,26 +555,20 @@ impl World {
         Ok(body.int(-1).boolean(true).int(-1))
     }
 
-    fn look(&mut self, connection: u64, look: &Look) -> Body {
-        match look {
-            Look::Data { path, watch } => {
-                let node = self.readable(connection, path, right::READ)?;
-                let body = Writer::default().buffer(node.data.as_deref()).and(node.stat());
-                if *watch {
-                    self.watches.watch_data(path, connection);
-                }
-                Ok(body)
-            }
-            Look::Children { path, watch, with_stat } => {
-                let node = self.readable(connection, path, right::READ)?;
-                let body = Writer::default().list(node.children.iter(), |writer, name| writer.text(name));
-                let body = if *with_stat { body.and(node.stat()) } else { body };
-                if *watch {
-                    self.watches.watch_children(path, connection);
-                }
-                Ok(body)
-            }
+    fn look(&mut self, connection: u64, Look { operation, path, watch }: &Look) -> Body {
+        let node = self.readable(connection, path, right::READ)?;
+        let (is_data, body) = (*operation == opcode::GET_DATA, Writer::default());
+        let body = match is_data {
+            true => body.buffer(node.data.as_deref()),
+            false => body.list(node.children.iter(), |writer, name| writer.text(name)),
+        };
+        let body = if *operation == opcode::GET_CHILDREN { body } else { body.and(node.stat()) };
+        match is_data {
+            true if *watch => self.watches.watch_data(path, connection),
+            false if *watch => self.watches.watch_children(path, connection),
+            _ => {}
         }
+        Ok(body)
     }
 
     /// A client can set a watch on a node that does not exist. No right is needed, as in the version that is imitated.
@@ -599,32 +609,43 @@ impl World {
     }
 
     /// A client has come back on a new connection. It gets its watches back, and at once any events that it missed.
-    fn watch_again(&mut self, connection: u64, old: &OldWatches) {
-        for path in &old.data {
-            match self.tree.node(path).map(|node| node.mzxid > old.zxid) {
+    fn watch_again(
+        &mut self,
+        connection: u64,
+        reader: &mut Reader<'_>,
+        has_lasting: bool,
+    ) -> Result<(), Malformed> {
+        // The last transaction that the client has seen.
+        let seen = reader.long()?;
+        let mut paths = || reader.list(Reader::some_text);
+        let (data, exist, child) = (paths()?, paths()?, paths()?);
+        let lasting = if has_lasting { [paths()?, paths()?] } else { Default::default() };
+        for path in &data {
+            match self.tree.node(path).map(|node| node.mzxid > seen) {
                 None => self.notify(connection, EventType::Deleted, path),
                 Some(true) => self.notify(connection, EventType::DataChanged, path),
                 Some(false) => self.watches.watch_data(path, connection),
             }
         }
-        for path in &old.exist {
+        for path in &exist {
             match self.tree.node(path) {
                 Some(_) => self.notify(connection, EventType::Created, path),
                 None => self.watches.watch_data(path, connection),
             }
         }
-        for path in &old.child {
-            match self.tree.node(path).map(|node| node.pzxid > old.zxid) {
+        for path in &child {
+            match self.tree.node(path).map(|node| node.pzxid > seen) {
                 None => self.notify(connection, EventType::Deleted, path),
                 Some(true) => self.notify(connection, EventType::ChildrenChanged, path),
                 Some(false) => self.watches.watch_children(path, connection),
             }
         }
-        for (paths, mode) in [(&old.persistent, Mode::Persistent), (&old.recursive, Mode::Recursive)] {
+        for (paths, mode) in lasting.iter().zip([Mode::Persistent, Mode::Recursive]) {
             for path in paths {
                 self.watches.watch_on(path, connection, mode);
             }
         }
+        Ok(())
     }
 
     /// The node, if the connection has one of these rights.
