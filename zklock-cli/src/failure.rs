@@ -31,6 +31,10 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self::new(Exit::Other, message)
+    }
+
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::OutputClosed => Exit::Done,
@@ -55,7 +59,7 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
-            _ => Self::new(Exit::Other, error.to_string()),
+            _ => Self::other(error.to_string()),
         }
     }
 }

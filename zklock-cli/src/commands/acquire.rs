@@ -96,7 +96,7 @@ impl Acquire {
             }
         }
         let report = Message::take(&mut received)?
-            .ok_or_else(|| Failure::new(Exit::Other, "the process that is to hold the lock was ended"))?;
+            .ok_or_else(|| Failure::other("the process that is to hold the lock was ended"))?;
         match report.kind() {
             // The shell should evaluate this.
             "held" => {
@@ -104,8 +104,7 @@ impl Acquire {
                 // A shell that starts a pipeline has both ends of each pipe for a moment.
                 shell::find(self.pid)?;
                 print(&text).map_err(|_| {
-                    Failure::new(
-                        Exit::Other,
+                    Failure::other(
                         "what the shell should evaluate cannot be written, so the lock is released",
                     )
                 })?;

@@ -10,7 +10,6 @@ use zklock::{Client, Error, ErrorKind, JobSpec};
 use crate::commands::contenders;
 use crate::commands::run::period;
 use crate::duration;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{columns, harmless, print, print_json};
 
@@ -72,7 +71,7 @@ impl Jobs {
             0 => Ok(()),
             wrong => {
                 let message = format!("{wrong} of {} jobs do not run: see above", jobs.len());
-                Err(Failure::new(Exit::Other, message))
+                Err(Failure::other(message))
             }
         }
     }

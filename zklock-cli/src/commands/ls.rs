@@ -98,39 +98,3 @@ fn changes(before: Option<&[Entry]>, now: &[Entry]) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::commands::contenders::Way;
-
-    fn entry(name: &str, token: u64, holds: bool) -> Entry {
-        let text = || name.to_owned();
-        Entry {
-            holds,
-            identity: text(),
-            name: text(),
-            node: text(),
-            session: text(),
-            token,
-            lock: Way::Queue,
-            kind: "mutex",
-            role: text(),
-            naming: text(),
-            since: 0.0,
-        }
-    }
-
-    #[test]
-    fn changes_tell_who_came_went_and_began_to_hold() {
-        let (a, b) = (entry("a", 1, true), entry("b", 2, false));
-        assert_eq!(changes(None, &[]), "nobody\n");
-        assert_eq!(changes(None, &[a.clone(), b.clone()]), "holds a token 1 a\nwaits b token 2 b\n");
-        let b = entry("b", 2, true);
-        assert_eq!(
-            changes(Some(&[a, entry("b", 2, false)]), std::slice::from_ref(&b)),
-            "gone a token 1 a\nholds b token 2 b\n"
-        );
-        assert_eq!(changes(Some(std::slice::from_ref(&b)), std::slice::from_ref(&b)), "");
-    }
-}

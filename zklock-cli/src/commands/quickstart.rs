@@ -16,7 +16,6 @@ use zklock::{Client, ClientOptions, Lock};
 use zklock_testkit::Server;
 
 use crate::connect::Connection;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::print;
 
@@ -54,7 +53,7 @@ impl Quickstart {
         }
         // The ticks are short enough for sessions of 2 s.
         let server = Server::builder().tick(Duration::from_millis(500));
-        let server = server.start().map_err(|error| failed(error.to_string()))?;
+        let server = server.start().map_err(|error| Failure::other(error.to_string()))?;
         let hosts = server.connect_string();
         print(&format!("A ZooKeeper server in memory, for this run alone: {hosts}\n"))?;
         let words = ["--config", "/dev/null", "quickstart", "--connect", &hosts].map(OsString::from);
@@ -65,14 +64,15 @@ impl Quickstart {
     pub(crate) fn work(&self, connection: &Connection, name: &OsStr) -> Result<(), Failure> {
         // A stopped worker could not notice the end of the others.
         process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
-        let connection = self.on_ensemble(connection).ok_or_else(|| failed("a worker needs servers"))?;
+        let connection =
+            self.on_ensemble(connection).ok_or_else(|| Failure::other("a worker needs servers"))?;
         let client = Client::connect(connection.options()?.identity(&name.to_string_lossy())).wait()?;
         let hold = client.mutex(LOCK)?.acquire_timeout(PATIENCE).wait()?;
         let mut answers = io::stdin().lines();
         for _ in 0..2 {
             // Whatever has happened, even if the process was paused: the ledger knows a late write by its token.
             print(&format!("{}\n", hold.token().value()))?;
-            answers.next().ok_or_else(|| failed("the ledger is gone"))??;
+            answers.next().ok_or_else(|| Failure::other("the ledger is gone"))??;
         }
         match hold.release().wait() {
             Ok(()) => print("releases the lock\n")?,
@@ -88,10 +88,6 @@ impl Quickstart {
         connection.set_default("session-timeout", SESSION_TIMEOUT);
         Some(connection)
     }
-}
-
-fn failed(text: impl Into<String>) -> Failure {
-    Failure::new(Exit::Other, text)
 }
 
 fn perform(options: ClientOptions, words: &[OsString], are_all: bool) -> Result<(), Failure> {
@@ -152,13 +148,13 @@ impl Play {
         let mut outputs: Vec<_> =
             workers.map(|one| PollFd::new(one.output.get_ref(), PollFlags::IN)).collect();
         let ready = poll(&mut outputs, Some(&WORK)).map_err(io::Error::from)?;
-        if ready == 0 { Ok(()) } else { Err(failed("a worker did not wait while another worked")) }
+        if ready == 0 { Ok(()) } else { Err(Failure::other("a worker did not wait while another worked")) }
     }
 
     fn writes(&mut self, index: usize, is_accepted: bool) -> Result<(), Failure> {
         let worker = &mut self.workers[index];
         let line = worker.line()?;
-        let token: u64 = line.parse().map_err(|_| failed(format!("{} {line}", worker.name)))?;
+        let token: u64 = line.parse().map_err(|_| Failure::other(format!("{} {line}", worker.name)))?;
         if token > self.greatest {
             self.greatest = token;
             let waiting = match self.queue()?.get(1..).unwrap_or_default() {
@@ -172,7 +168,7 @@ impl Play {
         let judged = if is_late { format!("REFUSED, {greatest} has written") } else { "accepted".to_owned() };
         self.say(index, &format!("writes with token {token}: {judged}"))?;
         let wrong = "the late write, and it alone, was to be refused";
-        if is_late == is_accepted { Err(failed(wrong)) } else { Ok(()) }
+        if is_late == is_accepted { Err(Failure::other(wrong)) } else { Ok(()) }
     }
 
     /// A worker has the answer to its first write, writes again, and says what becomes of its hold.
@@ -215,7 +211,7 @@ impl Worker {
             command.env_clear();
         }
         let mut process = command.spawn()?;
-        let output = process.stdout.take().ok_or_else(|| failed("no pipe"))?;
+        let output = process.stdout.take().ok_or_else(|| Failure::other("no pipe"))?;
         Ok(Self { name, process, output: BufReader::new(output) })
     }
 
@@ -237,7 +233,9 @@ impl Worker {
 
     fn has_ended(&mut self) -> Failure {
         let status = self.process.wait();
-        status.map_or_else(Failure::from, |status| failed(format!("{} has ended with {status}", self.name)))
+        status.map_or_else(Failure::from, |status| {
+            Failure::other(format!("{} has ended with {status}", self.name))
+        })
     }
 }
 

@@ -7,7 +7,6 @@ use clap::Args;
 use zklock_testkit::Server;
 
 use crate::duration;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::print;
 
@@ -34,7 +33,7 @@ impl Testing {
             builder = builder.tick(tick);
         }
         let server = builder.start().map_err(|error| {
-            Failure::new(Exit::Other, format!("{error}; --listen 127.0.0.1:0 takes any port that is free"))
+            Failure::other(format!("{error}; --listen 127.0.0.1:0 takes any port that is free"))
         })?;
         print(&format!("{}\n", server.connect_string()))?;
         loop {

@@ -48,25 +48,3 @@ impl Variables {
         format!("{unset}{export}\n")
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_takes_any_value_as_it_is() {
-        let value = "/a b'$(exit 7)`exit 7`\\\"\n;*~";
-        let variables = Variables(vec![
-            ("ZKLOCK_LOCK", Some(value.to_owned())),
-            ("ZKLOCK_ENSEMBLE", None),
-            ("ZKLOCK_NODE", Some(String::new())),
-        ]);
-        let script = format!(
-            "{}printf %s \"$ZKLOCK_LOCK|$ZKLOCK_NODE|${{ZKLOCK_ENSEMBLE-none}}\"",
-            variables.assignments()
-        );
-        let output =
-            Command::new("sh").args(["-uec", &script]).env("ZKLOCK_ENSEMBLE", "old").output().unwrap();
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{value}||none"));
-    }
-}

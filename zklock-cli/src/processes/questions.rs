@@ -56,10 +56,7 @@ pub(crate) fn ask(hold: Option<&str>, question: &str, patience: Duration) -> Res
         .and_then(|()| BufReader::new(&socket).read_until(b'\n', &mut answer));
     match asked {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            return Err(Failure::new(
-                Exit::Other,
-                "the process that holds the lock does not answer: is it stopped?",
-            ));
+            return Err(Failure::other("the process that holds the lock does not answer: is it stopped?"));
         }
         _ => {}
     }

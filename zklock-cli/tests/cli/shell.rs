@@ -64,7 +64,8 @@ const ACQUIRE: &str = r#"eval "$(zklock acquire --mutex "$LOCK" --timeout 60)" |
 #[test]
 fn a_shell_holds_a_lock_over_several_commands() {
     for shell in shells() {
-        let (path, operator) = (path(), operator());
+        // Nothing in a value is an order to the shell.
+        let (path, operator) = (path() + "'$(false)`false`\";*~", operator());
         let text = r#"set -eu
             eval "$(zklock acquire --fence --mutex "$LOCK" --timeout 60)"
             echo "$ZKLOCK_TOKEN $ZKLOCK_LOCK $ZKLOCK_NODE $ZKLOCK_ENSEMBLE"; read -r line
@@ -322,7 +323,8 @@ fn another_user_can_neither_ask_nor_release() {
 fn a_shell_can_hold_several_locks() {
     let path = path();
     let text = r#"set -e
-        eval "$(zklock acquire --mutex "$LOCK/a")"; first=$ZKLOCK_HOLD
+        export ZKLOCK_ENSEMBLE=old
+        eval "$(zklock acquire --mutex "$LOCK/a")"; first=$ZKLOCK_HOLD; [ -z "${ZKLOCK_ENSEMBLE+set}" ]
         eval "$(zklock acquire --mutex "$LOCK/b")"
         zklock release "$first"; zklock held --json; read -r line; zklock release"#;
     let (process, line) = started("sh", &path, text);

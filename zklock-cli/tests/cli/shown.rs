@@ -129,8 +129,11 @@ fn watch_writes_a_line_for_each_change() {
     assert_eq!(watch.line(), "nobody\n");
     let mut holder = contender("db7/1", "--mutex", &path);
     assert_eq!(plain(&watch.line()), "holds db7/1 token NUMBER NAME");
+    let _waiter = contender("db8/2", "--mutex", &path);
+    assert_eq!(plain(&watch.line()), "waits db8/2 token NUMBER NAME");
     holder.write("\n");
-    assert_eq!(plain(&watch.line()), "gone db7/1 token NUMBER NAME");
+    let both = [watch.line(), watch.line()].map(|line| plain(&line));
+    assert_eq!(both, ["gone db7/1 token NUMBER NAME", "holds db8/2 token NUMBER NAME"]);
     watch.signal(Signal::INT);
     assert_eq!(watch.output().code, None, "it ends by the signal");
 }

@@ -8,20 +8,19 @@ use std::path::Path;
 
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 
-use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// Returns a descriptor that shows when the shell is dead; `given` is the process that the user has named in its place.
 pub(super) fn descriptor(given: Option<Pid>) -> Result<OwnedFd, Failure> {
     let process = find(given)?;
     let descriptor = pidfd_open(process, PidfdFlags::empty()).map_err(|error| match error {
-        rustix::io::Errno::NOSYS => Failure::new(Exit::Other, "this needs Linux 5.3 or later"),
+        rustix::io::Errno::NOSYS => Failure::other("this needs Linux 5.3 or later"),
         rustix::io::Errno::SRCH => Failure::usage(format!("there is no process {process}")),
-        error => Failure::new(Exit::Other, format!("the process {process} cannot be watched: {error}")),
+        error => Failure::other(format!("the process {process} cannot be watched: {error}")),
     })?;
     // If the shell died meanwhile, its number may be another's.
     if find(given)? != process {
-        return Err(Failure::new(Exit::Other, "the shell has ended"));
+        return Err(Failure::other("the shell has ended"));
     }
     Ok(descriptor)
 }

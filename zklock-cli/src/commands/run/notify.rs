@@ -12,7 +12,6 @@ use tokio::net::UnixDatagram;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use zklock::{Client, Hold, Lock};
 
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::harmless;
 
@@ -102,10 +101,10 @@ fn connect(name: &OsString) -> Result<UnixDatagram, Failure> {
         UnixDatagram::from_std(socket)
     };
     connected().map_err(|error: std::io::Error| {
-        Failure::new(
-            Exit::Other,
-            format!("systemd cannot be notified at NOTIFY_SOCKET={}: {error}", name.to_string_lossy()),
-        )
+        Failure::other(format!(
+            "systemd cannot be notified at NOTIFY_SOCKET={}: {error}",
+            name.to_string_lossy()
+        ))
     })
 }
 

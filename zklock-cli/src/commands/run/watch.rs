@@ -227,7 +227,7 @@ impl<'a> Watch<'a> {
 }
 
 fn not_started(why: impl Display) -> Failure {
-    Failure::new(Exit::Other, format!("the command could not be started: {why}"))
+    Failure::other(format!("the command could not be started: {why}"))
 }
 
 /// Returns why the lock was lost.
