@@ -21,17 +21,12 @@ use crate::wire::request;
 /// How much may wait to be read by one client. A client with more than this is cut off.
 const MAX_BACKLOG: usize = 64 << 20;
 
-#[derive(Debug)]
-enum Outgoing {
-    Frame(Vec<u8>),
-    Close,
-}
-
 /// One connection.
 #[derive(Debug)]
 struct Link {
     stream: Arc<TcpStream>,
-    outbox: VecDeque<(Duration, Outgoing)>,
+    /// What is to be sent, and when: a message, or the end of the connection.
+    outbox: VecDeque<(Duration, Option<Vec<u8>>)>,
     backlog: usize,
     /// Nothing is sent before this time, so that messages stay in order after a delay.
     not_before: Duration,
@@ -205,13 +200,9 @@ impl Hub {
             let pause = match this.outbox.front() {
                 Some((due, _)) if !is_frozen && *due <= now => {
                     let this = state.links.get_mut(&link)?;
-                    return match this.outbox.pop_front()?.1 {
-                        Outgoing::Frame(frame) => {
-                            this.backlog -= frame.len();
-                            Some(frame)
-                        }
-                        Outgoing::Close => None,
-                    };
+                    let frame = this.outbox.pop_front()?.1?;
+                    this.backlog -= frame.len();
+                    return Some(frame);
                 }
                 Some((due, _)) if !is_frozen => state.clock.until(*due),
                 _ => None,
@@ -289,7 +280,7 @@ impl State {
     /// Ends a connection once everything has been sent. No more messages are accepted from it.
     fn finish(&mut self, link: u64) {
         self.world.disconnect(link);
-        self.queue(link, Duration::ZERO, Outgoing::Close);
+        self.queue(link, Duration::ZERO, None);
     }
 
     pub(crate) fn cut_all(&mut self) {
@@ -324,7 +315,7 @@ impl State {
             let mut expired = Vec::new();
             for effect in self.world.effects() {
                 match effect {
-                    Effect::Close { connection } => self.queue(connection, Duration::ZERO, Outgoing::Close),
+                    Effect::Close { connection } => self.queue(connection, Duration::ZERO, None),
                     Effect::Send { connection, kind, path, frame } => {
                         let session = self.recognise(connection, kind);
                         let action = match (kind, fault) {
@@ -371,18 +362,16 @@ impl State {
                 Duration::ZERO
             }
         };
-        self.queue(link, delay, Outgoing::Frame(frame));
+        self.queue(link, delay, Some(frame));
         if action == Some(Action::CutAfterReply) {
             self.finish(link);
         }
     }
 
-    fn queue(&mut self, id: u64, delay: Duration, outgoing: Outgoing) {
+    fn queue(&mut self, id: u64, delay: Duration, outgoing: Option<Vec<u8>>) {
         let now = self.clock.now().elapsed;
         let Some(link) = self.links.get_mut(&id) else { return };
-        if let Outgoing::Frame(frame) = &outgoing {
-            link.backlog += frame.len();
-        }
+        link.backlog += outgoing.as_ref().map_or(0, Vec::len);
         link.not_before = link.not_before.max(now.saturating_add(delay));
         link.outbox.push_back((link.not_before, outgoing));
         link.changed.notify_all();

@@ -38,24 +38,9 @@ pub(crate) enum Mode {
     Recursive,
 }
 
-/// The table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    Children,
-    Data,
-    Any,
-}
-
-impl Side {
-    pub(crate) fn from_number(number: i32) -> Option<Self> {
-        Some(match number {
-            1 => Self::Children,
-            2 => Self::Data,
-            3 => Self::Any,
-            _ => return None,
-        })
-    }
-}
+/// The kinds of watches that a request is about, as ZooKeeper numbers them. 3 is both.
+const OF_CHILDREN: i32 = 1;
+const OF_DATA: i32 = 2;
 
 #[derive(Debug, Default)]
 struct Table {
@@ -135,17 +120,20 @@ impl Watches {
         self.children.add(path, watcher, mode);
     }
 
-    /// Whether any client watches this path: this is what ZooKeeper checks.
-    pub(crate) fn contains(&self, path: &str, side: Side) -> bool {
-        // The root's other name is never found.
-        !path.is_empty()
-            && (side != Side::Data && self.children.by_path.contains_key(path)
-                || side != Side::Children && self.data.by_path.contains_key(path))
+    pub(crate) fn has_kind(kind: i32) -> bool {
+        (OF_CHILDREN..=OF_CHILDREN | OF_DATA).contains(&kind)
     }
 
-    pub(crate) fn remove(&mut self, path: &str, side: Side, watcher: Watcher) -> bool {
-        let of_children = side != Side::Data && self.children.remove(path, watcher);
-        let of_data = side != Side::Children && self.data.remove(path, watcher);
+    /// Whether any client watches this path: this is what ZooKeeper checks.
+    pub(crate) fn contains(&self, path: &str, kind: i32) -> bool {
+        let is_in = |table: &Table, of: i32| kind & of != 0 && table.by_path.contains_key(path);
+        // The root's other name is never found.
+        !path.is_empty() && (is_in(&self.children, OF_CHILDREN) || is_in(&self.data, OF_DATA))
+    }
+
+    pub(crate) fn remove(&mut self, path: &str, kind: i32, watcher: Watcher) -> bool {
+        let of_children = kind & OF_CHILDREN != 0 && self.children.remove(path, watcher);
+        let of_data = kind & OF_DATA != 0 && self.data.remove(path, watcher);
         of_children || of_data
     }
 

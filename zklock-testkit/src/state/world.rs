@@ -13,7 +13,7 @@ use crate::state::node::Node;
 use crate::state::settings::Settings;
 use crate::state::transaction::{Context, Transaction};
 use crate::state::tree::Tree;
-use crate::state::watches::{Change, EventType, Mode, Side, Watches};
+use crate::state::watches::{Change, EventType, Mode, Watches};
 use crate::wire::access::{self, Id, right};
 use crate::wire::code::{Code, Operation, opcode, xid};
 use crate::wire::jute::{Malformed, Reader, Writer, length};
@@ -235,7 +235,8 @@ impl World {
     }
 
     /// Sends an answer to a request.
-    fn reply(&mut self, connection: u64, to: Asked, code: Code, body: impl FnOnce(Writer) -> Writer) {
+    fn reply(&mut self, connection: u64, to: Asked, body: Body) {
+        let code = body.as_ref().err().copied().unwrap_or(Code::Ok);
         if let Some(asker) = self.connections.get_mut(&connection) {
             let operation = Operation::of(to.operation);
             asker.last.operation = if code != Code::Ok && operation.is_write { "NA" } else { operation.word };
@@ -244,8 +245,7 @@ impl World {
             asker.last.xid = if to.xid < 0 { asker.last.xid } else { to.xid };
         }
         let head = Writer::default().int(to.xid).long(to.zxid.unwrap_or(self.zxid)).int(code as i32);
-        let frame = if code == Code::Ok { body(head) } else { head };
-        self.send(connection, to.kind, to.path, frame);
+        self.send(connection, to.kind, to.path, head.and(body.unwrap_or_default()));
     }
 
     /// Closes a connection. Its session lives on for a while.
@@ -370,7 +370,7 @@ impl World {
                 // without it.
                 reader.buffer()?;
                 asked.zxid = Some(0);
-                self.reply(connection, asked, Code::Ok, |body| body.buffer(None));
+                self.reply(connection, asked, Ok(Writer::default().buffer(None)));
                 return Ok(());
             }
             _ => {}
@@ -381,30 +381,30 @@ impl World {
                 return Err(Malformed);
             }
             asked.zxid = Some(-1);
-            self.reply(connection, asked, Code::Unimplemented, |body| body);
+            self.reply(connection, asked, Err(Code::Unimplemented));
             return Err(Malformed);
         }
         if operation == opcode::CLOSE_SESSION {
             self.end_nodes_of(moment, session);
             self.sessions.remove(&session);
-            self.reply(connection, asked, Code::Ok, |body| body);
+            self.reply(connection, asked, Ok(Writer::default()));
             self.close(connection);
             return Ok(());
         }
         if operation == opcode::PING {
             asked.xid = xid::PING;
         }
-        match self.answer(moment, connection, operation, reader) {
-            Ok(Ok(body)) => self.reply(connection, asked, Code::Ok, |head| head.and(body)),
-            Ok(Err(code)) => self.reply(connection, asked, code, |head| head),
+        let body = match self.answer(moment, connection, operation, reader) {
+            Ok(body) => body,
             Err(Malformed) if !profile.answers_the_unknown() => return Err(Malformed),
             Err(Malformed) => {
                 if Operation::of(operation).is_write {
                     self.next_zxid();
                 }
-                self.reply(connection, asked, Code::MarshallingError, |body| body);
+                Err(Code::MarshallingError)
             }
-        }
+        };
+        self.reply(connection, asked, body);
         Ok(())
     }
 
@@ -421,7 +421,7 @@ impl World {
             // The address is already known.
             Some("ip") => None,
             _ => {
-                self.reply(connection, asked, Code::AuthFailed, |body| body);
+                self.reply(connection, asked, Err(Code::AuthFailed));
                 return Err(Malformed);
             }
         };
@@ -429,7 +429,7 @@ impl World {
             let known = known.filter(|id| !there.shown.contains(id));
             there.shown.extend(known);
         }
-        self.reply(connection, asked, Code::Ok, |body| body);
+        self.reply(connection, asked, Ok(Writer::default()));
         Ok(())
     }
 
@@ -474,15 +474,17 @@ impl World {
                 self.add_watch(connection, &path, mode)
             }
             opcode::CHECK_WATCHES | opcode::REMOVE_WATCHES => {
-                let (path, side) = (reader.some_text()?, Side::from_number(reader.int()?));
+                let (path, kind) = (reader.some_text()?, reader.int()?);
                 let is_removal = operation == opcode::REMOVE_WATCHES;
-                match side {
-                    None => Err(Code::MarshallingError),
-                    Some(side) if is_removal && self.watches.remove(&path, side, connection) => Ok(none),
-                    Some(_) if is_removal => Err(Code::NoWatcher),
-                    Some(_) if !path.is_empty() && !path.contains('/') => Err(Code::MarshallingError),
-                    Some(side) if self.watches.contains(&path, side) => Ok(none),
-                    Some(_) => Err(Code::NoWatcher),
+                let is_path = is_removal || path.is_empty() || path.contains('/');
+                let is_there = |watches: &mut Watches| match is_removal {
+                    true => watches.remove(&path, kind, connection),
+                    false => watches.contains(&path, kind),
+                };
+                match Watches::has_kind(kind) && is_path {
+                    false => Err(Code::MarshallingError),
+                    true if is_there(&mut self.watches) => Ok(none),
+                    true => Err(Code::NoWatcher),
                 }
             }
             opcode::GET_EPHEMERALS => Ok(self.ephemerals(connection, reader.text()?.as_deref())),
@@ -557,16 +559,16 @@ impl World {
 
     fn look(&mut self, connection: u64, Look { operation, path, watch }: &Look) -> Body {
         let node = self.readable(connection, path, right::READ)?;
-        let (is_data, body) = (*operation == opcode::GET_DATA, Writer::default());
-        let body = match is_data {
-            true => body.buffer(node.data.as_deref()),
-            false => body.list(node.children.iter(), |writer, name| writer.text(name)),
+        let (body, add): (_, fn(&mut Watches, &str, u64)) = match *operation {
+            opcode::GET_DATA => (Writer::default().buffer(node.data.as_deref()), Watches::watch_data),
+            _ => {
+                let names = Writer::default().list(node.children.iter(), |writer, name| writer.text(name));
+                (names, Watches::watch_children)
+            }
         };
         let body = if *operation == opcode::GET_CHILDREN { body } else { body.and(node.stat()) };
-        match is_data {
-            true if *watch => self.watches.watch_data(path, connection),
-            false if *watch => self.watches.watch_children(path, connection),
-            _ => {}
+        if *watch {
+            add(&mut self.watches, path, connection);
         }
         Ok(body)
     }
