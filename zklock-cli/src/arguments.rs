@@ -2,20 +2,9 @@
 
 use clap::{Arg, ArgAction, CommandFactory, Parser, Subcommand};
 
-use crate::commands::acquire::Acquire;
-use crate::commands::bench::Bench;
-use crate::commands::doctor::Doctor;
-use crate::commands::fence::Fence;
-use crate::commands::held::Held;
-use crate::commands::intervene::{Break, Evict, RequestRelease};
-use crate::commands::jobs::Jobs;
-use crate::commands::ls::Ls;
-use crate::commands::paper::{Completions, Man};
-use crate::commands::quickstart::Quickstart;
-use crate::commands::release::Release;
-use crate::commands::run::Run;
-use crate::commands::testing::Testing;
-use crate::commands::tree::Tree;
+use crate::commands::{
+    acquire, bench, doctor, fence, held, intervene, jobs, ls, paper, quickstart, release, run, testing, tree,
+};
 use crate::configuration;
 use crate::connect::{self, Connection};
 use crate::exit;
@@ -34,23 +23,23 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    Run(Run),
-    Acquire(Acquire),
-    Held(Held),
-    Release(Release),
-    Ls(Ls),
-    Tree(Tree),
-    Jobs(Jobs),
-    Break(Break),
-    Evict(Evict),
-    RequestRelease(RequestRelease),
-    Doctor(Doctor),
-    Bench(Bench),
-    Fence(Fence),
-    Quickstart(Quickstart),
-    Testing(Testing),
-    Completions(Completions),
-    Man(Man),
+    Run(run::Run),
+    Acquire(acquire::Acquire),
+    Held(held::Held),
+    Release(release::Release),
+    Ls(ls::Ls),
+    Tree(tree::Tree),
+    Jobs(jobs::Jobs),
+    Break(intervene::Break),
+    Evict(intervene::Evict),
+    RequestRelease(intervene::RequestRelease),
+    Doctor(doctor::Doctor),
+    Bench(bench::Bench),
+    Fence(fence::Fence),
+    Quickstart(quickstart::Quickstart),
+    Testing(testing::Testing),
+    Completions(paper::Completions),
+    Man(paper::Man),
 }
 
 /// The commands that `zklock --help` shows first.
