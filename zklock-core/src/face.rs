@@ -9,6 +9,7 @@ pub use crate::client::spec::check_metrics_name;
 pub use crate::connect::named::{Named, Value, unknown};
 pub use crate::connect::options::hosts_from_env;
 pub use crate::machine::{Moment, lease::longest, times};
+pub use crate::operator::observe::Report;
 pub use crate::session::guardian::command as guardian_command;
 pub use crate::threads::{
     descriptors::Opened,

@@ -12,8 +12,9 @@ use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use zklock::QueuedContender;
+use zklock::face::Report;
 use zklock::further::Started;
-use zklock::{Error, ErrorKind, QueuedContender};
 
 noun! {
     /// Reports who holds a lock, without taking part in it.
@@ -38,11 +39,9 @@ pub(crate) struct Observer {
 
 /// A call for the next holder, which goes on while nobody waits for it, and the notice of its result.
 struct Ahead {
-    call: Started<Option<QueuedContender>>,
+    call: Started<Report>,
     notice: Arc<Notice>,
 }
-
-type Answer = Result<Option<QueuedContender>, Error>;
 
 impl Observer {
     fn watching(&self) -> MutexGuard<'_, Option<Ahead>> {
@@ -56,43 +55,36 @@ impl Observer {
             let kind = zklock_event_kind::ZKLOCK_EVENT_LEADER;
             let notice = Notice::new(kind, Some(self.events.clone()), Context::NONE);
             notice.known(handle);
-            let call = self.inner.next().detach(notice.teller())?;
+            let call = self.inner.report().detach(notice.teller())?;
             *watching = Some(Ahead { call, notice });
         }
         Ok(())
     }
 
-    /// Returns what was found in the background. If nothing was, that goes on, unless it `ends`.
-    fn found(&self, ends: bool) -> Option<Answer> {
-        let mut watching = self.watching();
-        let ahead = watching.as_ref()?;
-        if ends {
-            ahead.call.cancel();
-        }
-        let answer = ahead.call.fetch();
-        if answer.is_some() {
-            *watching = None;
-        }
-        answer.filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))
-    }
-
     /// Returns the next holder. `None` waits as long as it takes, and zero not at all.
-    fn next(&self, handle: *mut zklock_observer, patience: Option<Duration>) -> Result<Answer, Failure> {
-        let waits = patience != Some(Duration::ZERO);
-        if !waits {
+    fn next(
+        &self,
+        handle: *mut zklock_observer,
+        patience: Option<Duration>,
+    ) -> Result<Option<QueuedContender>, Failure> {
+        let report = if patience == Some(Duration::ZERO) {
             self.look_ahead(handle)?;
-        }
-        let answer = match self.found(waits) {
+            let mut watching = self.watching();
+            let report = watching.as_ref().and_then(|ahead| ahead.call.fetch());
+            let report = report.ok_or_else(|| Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet"))?;
+            *watching = None;
             // A failure would come again at once.
-            Some(Err(error)) => return Ok(Err(error)),
-            Some(answer) => answer,
-            None if waits => self.inner.next().within(patience).wait(),
-            None => return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet")),
+            Ok(report?)
+        } else {
+            // What was found in the background comes at once.
+            drop(self.watching().take());
+            self.inner.report().within(patience).wait()
         };
+        let holder = report.map(Report::take);
         if self.events.are_wanted() {
             self.look_ahead(handle)?;
         }
-        Ok(answer)
+        Ok(holder?)
     }
 }
 
@@ -150,7 +142,7 @@ export! {
         context: *mut c_void,
     ) -> zklock_status {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
-        let now = Observer::table().find(observer)?.next(observer, patience(timeout)?)??;
+        let now = Observer::table().find(observer)?.next(observer, patience(timeout)?)?;
         show_all(now.as_slice(), visitor, Context(context));
     }
 }

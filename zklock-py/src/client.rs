@@ -1,7 +1,6 @@
 //! A logical connection to an ensemble.
 
 use crate::block::is_generator_exit;
-use crate::calls::call::Call;
 use crate::calls::coroutine::Coroutine;
 use crate::client_inner::ClientInner;
 use crate::guest::error::raised;
@@ -26,16 +25,12 @@ use zklock::{Error, ErrorKind};
 
 /// What both classes ask of the core.
 impl ClientInner {
-    fn connecting<F>(
-        self: &Arc<Self>,
-        timeout: Option<Duration>,
-        convert: F,
-    ) -> Verb<impl Call<Answer = zklock::Client> + use<F>, F> {
+    fn connecting<F>(self: &Arc<Self>, timeout: Option<Duration>, convert: F) -> Verb<zklock::Client, F> {
         let core = self.core.clone();
         Verb::timed(move || core.connect_within(Wait::at_most(timeout)), convert).of_client(self)
     }
 
-    fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<zklock::Call<()>, F> {
+    fn closing<F>(&self, py: Python<'_>, convert: F) -> Verb<(), F> {
         self.prepare_to_close(py);
         Verb::new(self.core.close(), convert).begins_first()
     }

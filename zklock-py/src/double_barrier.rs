@@ -2,7 +2,6 @@
 
 use crate::block::Block;
 use crate::calls::anchor::{AnchoredCallbacks, CallbackAnchor};
-use crate::calls::call::Call;
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
@@ -60,10 +59,7 @@ impl DoubleBarrierInner {
     fn start(
         self: &Arc<Self>,
         timeout: Option<Duration>,
-    ) -> Verb<
-        impl Call<Answer = zklock::further::Member> + use<>,
-        impl Convert<zklock::further::Member, Arc<MemberInner>> + use<>,
-    > {
+    ) -> Verb<zklock::further::Member, impl Convert<zklock::further::Member, Arc<MemberInner>> + use<>> {
         let (core, client, usual) = (self.core.clone(), self.client.clone(), self.timeout);
         let member = or_raise(move |_, member| Ok(MemberInner::of(member, &client, usual)));
         Verb::timed(move || core.enter_within(timeout), member).of_client(&self.client)
@@ -151,12 +147,7 @@ impl MemberInner {
     }
 
     /// Leaves, and waits for the others.
-    fn leave<F>(
-        &self,
-        py: Python<'_>,
-        timeout: Option<Duration>,
-        convert: F,
-    ) -> PyResult<Verb<zklock::Call<()>, F>> {
+    fn leave<F>(&self, py: Python<'_>, timeout: Option<Duration>, convert: F) -> PyResult<Verb<(), F>> {
         let leaving = self.member(py)?.leave_within(timeout);
         Ok(Verb::new(leaving, convert).begins_first().of_anchored(&self.anchored))
     }

@@ -77,7 +77,7 @@ impl Held {
         &self,
         ask: impl FnOnce(&zklock::Hold) -> Call<T>,
         convert: F,
-    ) -> Verb<Call<T>, F> {
+    ) -> Verb<T, F> {
         Verb::new(ask(&self.hold), convert).of_anchored(self.anchored())
     }
 

@@ -2,7 +2,6 @@
 
 use crate::block::Block;
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::call::Call;
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
@@ -64,10 +63,7 @@ impl JobInner {
         self.core.spec().path()
     }
 
-    fn begin(
-        &self,
-        owner: Owner,
-    ) -> Verb<impl Call<Answer = Answer> + use<>, impl Convert<Answer, Begun<Running>> + use<>> {
+    fn begin(&self, owner: Owner) -> Verb<Answer, impl Convert<Answer, Begun<Running>> + use<>> {
         let (core, timeout) = (self.core.clone(), self.timeout);
         let anchored = self.client.callbacks.anchored.clone();
         let begun = or_raise(move |_, begun: Answer| {

@@ -24,7 +24,7 @@
 //           secret
 // calls     greenlet                   how calls wait: in a greenlet, or as a coroutine; who owns what they acquire
 //           coroutine
-//           event_loop call owner
+//           event_loop owner
 //           waker
 //           connection hold_callbacks  functions of the user's that are called
 //           anchor callback

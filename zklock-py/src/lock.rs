@@ -2,7 +2,6 @@
 
 use crate::block::{Block, is_generator_exit};
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::call::Call;
 use crate::calls::coroutine::Coroutine;
 use crate::calls::owner;
 use crate::client_inner::ClientInner;
@@ -23,7 +22,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 use zklock::further::{Owner, Wait};
-use zklock::{Error, ErrorKind, LockSpec};
+use zklock::{Call, Error, ErrorKind, LockSpec};
 
 /// A lock, and the holds of it.
 pub(crate) struct LockInner {
@@ -85,8 +84,7 @@ impl LockInner {
         self: &Arc<Self>,
         py: Python<'_>,
         timeout: Option<Duration>,
-    ) -> PyResult<Verb<impl Call<Answer = zklock::Hold> + use<>, impl Convert<zklock::Hold, Granted> + use<>>>
-    {
+    ) -> PyResult<Verb<zklock::Hold, impl Convert<zklock::Hold, Granted> + use<>>> {
         // The task that makes the call is the owner, even if another task awaits it.
         let task = owner::of_task(py)?;
         if task.is_none() && self.is_reentrant {
@@ -122,11 +120,11 @@ impl LockInner {
         BaseHold::object(py, face, held, true)
     }
 
-    fn acquire<C: Call<Answer = zklock::Hold>, F>(
+    fn acquire<F>(
         &self,
-        make: impl FnOnce() -> C + Send + 'static,
+        make: impl FnOnce() -> Call<zklock::Hold> + Send + 'static,
         convert: F,
-    ) -> Verb<C, F> {
+    ) -> Verb<zklock::Hold, F> {
         Verb::timed(make, convert).of_client(&self.client).maybe_at_once(self.may_be_at_once)
     }
 
@@ -187,11 +185,11 @@ impl LockInner {
     }
 
     /// Asks the servers.
-    fn ask<T: Send + 'static, C>(
+    fn ask<T: Send + 'static, F>(
         &self,
-        ask: impl FnOnce(&zklock::Lock) -> zklock::Call<T>,
-        convert: C,
-    ) -> Verb<zklock::Call<T>, C> {
+        ask: impl FnOnce(&zklock::Lock) -> Call<T>,
+        convert: F,
+    ) -> Verb<T, F> {
         Verb::new(ask(&self.core), convert).of_client(&self.client)
     }
 }

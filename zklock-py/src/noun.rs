@@ -1,7 +1,6 @@
 //! A noun, such as a barrier: what its two classes, blocking and asyncio, have in common.
 
 use crate::calls::anchor::CallbackAnchor;
-use crate::calls::call::Call;
 use crate::calls::owner;
 use crate::guest::sync::intern;
 use crate::verb::{Convert, Verb};
@@ -23,10 +22,10 @@ pub(crate) trait Class {
     const NAME: &'static str;
 
     /// Makes the call as a method of this class: it waits, or gives a coroutine.
-    fn make<C: Call, F: Convert<C::Answer>>(
+    fn make<T: Send + 'static, F: Convert<T>>(
         py: Python<'_>,
         method: &str,
-        verb: Verb<C, F>,
+        verb: Verb<T, F>,
     ) -> PyResult<Py<PyAny>> {
         match Self::FACE {
             Face::Threads => verb.run(py),

@@ -4,8 +4,7 @@
 //! greenlet. An asyncio class makes a coroutine of it.
 
 use crate::calls::anchor::AnchoredCallbacks;
-use crate::calls::call::Call;
-use crate::calls::coroutine::{Begun, Coroutine};
+use crate::calls::coroutine::{Coroutine, Stage};
 use crate::calls::event_loop;
 use crate::calls::greenlet::Greenlet;
 use crate::calls::waker::Waker;
@@ -16,7 +15,7 @@ use crate::guest::value;
 use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
-use zklock::{Error, ErrorKind};
+use zklock::{Call, Error, ErrorKind};
 
 /// Converts the result of a call to what Python gets.
 pub(crate) trait Convert<A, R = Py<PyAny>>:
@@ -29,8 +28,8 @@ impl<A, R, F> Convert<A, R> for F where F: FnOnce(Python<'_>, Result<A, Error>) 
 
 /// A call that has not begun.
 #[must_use = "it does nothing unless it is run, or becomes a coroutine"]
-pub(crate) struct Verb<C, F> {
-    make: Box<dyn FnOnce() -> C + Send>,
+pub(crate) struct Verb<T, F> {
+    make: Box<dyn FnOnce() -> Call<T> + Send>,
     convert: F,
     of: Of,
     may_be_at_once: bool,
@@ -46,13 +45,13 @@ enum Of {
     Anchored(Arc<AnchoredCallbacks>),
 }
 
-impl<C: Call, F> Verb<C, F> {
-    pub(crate) fn new(call: C, convert: F) -> Self {
+impl<T: Send + 'static, F> Verb<T, F> {
+    pub(crate) fn new(call: Call<T>, convert: F) -> Self {
         Self::timed(move || call, convert)
     }
 
     /// Of a call that is made when it begins, so that its timeout counts from then.
-    pub(crate) fn timed(make: impl FnOnce() -> C + Send + 'static, convert: F) -> Self {
+    pub(crate) fn timed(make: impl FnOnce() -> Call<T> + Send + 'static, convert: F) -> Self {
         Self { make: Box::new(make), convert, of: Of::Nothing, may_be_at_once: false, begins_first: false }
     }
 
@@ -78,9 +77,9 @@ impl<C: Call, F> Verb<C, F> {
     pub(crate) fn and_then<R, S>(
         self,
         convert: impl FnOnce(Python<'_>, R) -> PyResult<S> + Send + 'static,
-    ) -> Verb<C, impl Convert<C::Answer, S>>
+    ) -> Verb<T, impl Convert<T, S>>
     where
-        F: Convert<C::Answer, R>,
+        F: Convert<T, R>,
     {
         let Self { make, convert: first, of, may_be_at_once, begins_first } = self;
         let convert = move |py: Python<'_>, result| convert(py, first(py, result)?);
@@ -90,7 +89,7 @@ impl<C: Call, F> Verb<C, F> {
     /// Waits for the call: with the greenlet, if others of its thread can run meanwhile, otherwise with the thread.
     pub(crate) fn run<R>(self, py: Python<'_>) -> PyResult<R>
     where
-        F: FnOnce(Python<'_>, Result<C::Answer, Error>) -> PyResult<R>,
+        F: FnOnce(Python<'_>, Result<T, Error>) -> PyResult<R>,
     {
         let greenlet = Greenlet::current(py)?;
         if !greenlet.as_ref().is_some_and(Greenlet::lets_others_run) && event_loop::is_running(py)? {
@@ -117,7 +116,7 @@ impl<C: Call, F> Verb<C, F> {
     /// Makes a coroutine, which begins the call when it is awaited.
     pub(crate) fn coroutine(self, what: impl Into<Cow<'static, str>>) -> Coroutine
     where
-        F: Convert<C::Answer>,
+        F: Convert<T>,
     {
         let anchored = self.anchored().cloned();
         Coroutine::new(what, move |py, waker| self.begin(py, waker)).keeping(anchored)
@@ -126,7 +125,7 @@ impl<C: Call, F> Verb<C, F> {
     /// Begins the call, and makes a coroutine that waits for the rest.
     pub(crate) fn begun(self, py: Python<'_>, what: impl Into<Cow<'static, str>>) -> PyResult<Coroutine>
     where
-        F: Convert<C::Answer>,
+        F: Convert<T>,
     {
         let anchored = self.anchored().cloned();
         Ok(Coroutine::begun(what, |waker| self.begin(py, waker))?.keeping(anchored))
@@ -135,24 +134,24 @@ impl<C: Call, F> Verb<C, F> {
     /// Makes a coroutine. A call that ends something begins now.
     pub(crate) fn begun_or_coroutine(self, py: Python<'_>, what: String) -> PyResult<Coroutine>
     where
-        F: Convert<C::Answer>,
+        F: Convert<T>,
     {
         if self.begins_first { self.begun(py, what) } else { Ok(self.coroutine(what)) }
     }
 
-    fn begin(self, py: Python<'_>, waker: &Arc<Waker>) -> PyResult<Begun>
+    fn begin(self, py: Python<'_>, waker: &Arc<Waker>) -> PyResult<Stage>
     where
-        F: Convert<C::Answer>,
+        F: Convert<T>,
     {
         self.prepare(py)?;
         let mut call = (self.make)();
         let begun = match call.at_once() {
             Some(result) => Err(result),
-            None => call.detach(waker).map_err(Err),
+            None => call.detach(waker.on_ready()).map_err(Err),
         };
         match begun {
-            Ok(started) => Ok(Begun::goes_on(started, self.convert)),
-            Err(result) => (self.convert)(py, result).map(Begun::done),
+            Ok(started) => Ok(Stage::begun(started, self.convert)),
+            Err(result) => (self.convert)(py, result).map(Stage::Done),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::session::session::{Link, Session};
 use crate::threads::call::Call;
 use crate::zookeeper::ensemble::{Landing, Pending};
 use std::sync::Arc;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// Reports who holds a lock, and each new holder. See [`Lock::observe`](crate::Lock::observe).
 ///
@@ -30,7 +30,7 @@ use tokio::sync::Mutex;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Observer {
-    observing: Lazy<Mutex<Observing>>,
+    observing: Lazy<Arc<Mutex<Observing>>>,
 }
 
 impl Observer {
@@ -62,14 +62,43 @@ impl Observer {
     /// # }
     /// ```
     pub fn next(&self) -> Call<Option<QueuedContender>> {
-        self.observing
-            .call(Wait::Forever, |observing| async move { observing.fixed().lock().await.next().await })
+        self.observing.call(Wait::Forever, |observing| async move {
+            let observing = observing.fixed().clone();
+            Ok(Report::of(observing).await?.take())
+        })
+    }
+
+    /// Like [`next`](Self::next), but what it gives counts as reported only when it is taken. If it is dropped, the next call gives it.
+    #[doc(hidden)]
+    pub fn report(&self) -> Call<Report> {
+        self.observing.call(Wait::Forever, |observing| Report::of(observing.fixed().clone()))
+    }
+}
+
+/// A holder that is to be reported. Further calls wait until it is taken, or dropped.
+#[allow(missing_debug_implementations, reason = "only the C and Python layers have one")]
+pub struct Report(OwnedMutexGuard<Observing>);
+
+impl Report {
+    async fn of(observing: Arc<Mutex<Observing>>) -> Result<Self, Error> {
+        let mut observing = observing.lock_owned().await;
+        observing.wait().await?;
+        Ok(Self(observing))
+    }
+
+    /// Returns the holder; `None` if nobody holds the lock.
+    pub fn take(mut self) -> Option<QueuedContender> {
+        let holder = self.0.holder.clone();
+        self.0.reported.clone_from(&holder);
+        holder.flatten()
     }
 }
 
 struct Observing {
     lock: OpenLock,
     watch: Option<HolderWatch>,
+    /// The holder that was found last.
+    holder: Option<Option<QueuedContender>>,
     /// The holder that was reported last.
     reported: Option<Option<QueuedContender>>,
 }
@@ -109,23 +138,22 @@ impl Lock {
         let lock = self.open.clone();
         let observe = move |client: &_| {
             let lock = lock.of(client)?.get()?.clone();
-            Ok(Mutex::new(Observing { lock, watch: None, reported: None }))
+            Ok(Arc::new(Mutex::new(Observing { lock, watch: None, holder: None, reported: None })))
         };
         Ok(Observer { observing: Lazy::new(self.open.home(), observe)? })
     }
 }
 
 impl Observing {
-    /// Returns the holder; `None` if nobody holds the lock. The first call returns the present holder at once. Each later
-    /// call waits until the holder changes.
-    async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
-        loop {
+    /// Waits until the holder is not the one that was reported last.
+    async fn wait(&mut self) -> Result<(), Error> {
+        while self.holder == self.reported {
             if let Some(watch) = &mut self.watch {
                 watch.fired().await;
                 self.watch = None;
             }
             // Later reads go to the same server, or to a new connection, which begins with a barrier.
-            let is_first = self.reported.is_none();
+            let is_first = self.holder.is_none();
             let claim = &self.lock.claims()[0];
             let problem = || format!("the lock {} cannot be observed", self.lock.path());
             let (holder, watch) = ask_for_ever(
@@ -137,12 +165,9 @@ impl Observing {
                 },
             )
             .await?;
-            self.watch = Some(watch);
-            if self.reported.as_ref() != Some(&holder) {
-                self.reported = Some(holder.clone());
-                return Ok(holder);
-            }
+            (self.watch, self.holder) = (Some(watch), Some(holder));
         }
+        Ok(())
     }
 }
 

@@ -5,7 +5,6 @@
 //! drops it, which withdraws the attempt or releases the lock.
 
 use crate::calls::anchor::{AnchoredCallbacks, CallbackAnchor};
-use crate::calls::call::Started;
 use crate::calls::event_loop;
 use crate::calls::waker::{Waker, wake_at};
 use crate::guest::error::unpicklable;
@@ -20,9 +19,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use zklock::Error;
 use zklock::face::Process;
+use zklock::further::Started;
 
 /// A call that goes on in the background, and what Python gets from it. Dropping it ends the wait.
-trait Pending: Send {
+pub(crate) trait Pending: Send {
     /// Returns the result, if it is there. If not, the waker will be used.
     fn fetch(&mut self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>>;
 
@@ -30,15 +30,15 @@ trait Pending: Send {
     fn due(&self) -> Option<Instant>;
 }
 
-struct GoesOn<S, F> {
-    started: S,
+struct GoesOn<T, F> {
+    started: Started<T>,
     convert: Option<F>,
 }
 
-impl<S, F> Pending for GoesOn<S, F>
+impl<T, F> Pending for GoesOn<T, F>
 where
-    S: Started,
-    F: FnOnce(Python<'_>, Result<S::Answer, Error>) -> PyResult<Py<PyAny>> + Send,
+    T: Send,
+    F: FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send,
 {
     fn fetch(&mut self, py: Python<'_>) -> Option<PyResult<Py<PyAny>>> {
         let result = self.started.fetch()?;
@@ -50,37 +50,13 @@ where
     }
 }
 
-/// How a call has begun.
-pub(crate) struct Begun(Beginning);
-
-enum Beginning {
-    Done(Py<PyAny>),
-    Pending(Box<dyn Pending>),
-}
-
-impl Begun {
-    /// It is over already.
-    pub(crate) fn done(value: Py<PyAny>) -> Self {
-        Self(Beginning::Done(value))
-    }
-
-    /// It goes on, and its result will be converted.
-    pub(crate) fn goes_on<S, F>(started: S, convert: F) -> Self
-    where
-        S: Started + 'static,
-        F: FnOnce(Python<'_>, Result<S::Answer, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
-    {
-        Self(Beginning::Pending(Box::new(GoesOn { started, convert: Some(convert) })))
-    }
-}
-
 /// The future that a task waits for, as its iterator, and the timer that sets it when the result is due.
-struct Future {
+pub(crate) struct Future {
     future: Py<PyAny>,
     timer: Option<Py<PyAny>>,
 }
 
-type Begin = Box<dyn FnOnce(Python<'_>, &Arc<Waker>) -> PyResult<Begun> + Send>;
+pub(crate) type Begin = Box<dyn FnOnce(Python<'_>, &Arc<Waker>) -> PyResult<Stage> + Send>;
 
 /// An awaitable of zklock. It may be awaited once, or be wrapped in a task.
 #[pyclass(frozen, module = "zklock")]
@@ -93,7 +69,8 @@ pub(crate) struct Coroutine {
     process: Process,
 }
 
-enum Stage {
+/// How far it has come.
+pub(crate) enum Stage {
     New(Begin),
     /// Started, whether or not anything waits for it yet.
     Waits {
@@ -104,11 +81,21 @@ enum Stage {
     Over,
 }
 
+impl Stage {
+    /// A call that goes on, and whose result will be converted.
+    pub(crate) fn begun<T: Send + 'static>(
+        started: Started<T>,
+        convert: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> Self {
+        Self::Waits { pending: Box::new(GoesOn { started, convert: Some(convert) }), future: None }
+    }
+}
+
 impl Coroutine {
     /// Makes an awaitable that starts when it is awaited.
     pub(crate) fn new(
         what: impl Into<Cow<'static, str>>,
-        begin: impl FnOnce(Python<'_>, &Arc<Waker>) -> PyResult<Begun> + Send + 'static,
+        begin: impl FnOnce(Python<'_>, &Arc<Waker>) -> PyResult<Stage> + Send + 'static,
     ) -> Self {
         Self::at(what, Arc::default(), Stage::New(Box::new(begin)))
     }
@@ -116,13 +103,10 @@ impl Coroutine {
     /// Returns an awaitable that has already started, and need not be awaited.
     pub(crate) fn begun(
         what: impl Into<Cow<'static, str>>,
-        begin: impl FnOnce(&Arc<Waker>) -> PyResult<Begun>,
+        begin: impl FnOnce(&Arc<Waker>) -> PyResult<Stage>,
     ) -> PyResult<Self> {
         let waker = Arc::default();
-        let stage = match begin(&waker)?.0 {
-            Beginning::Done(value) => Stage::Done(value),
-            Beginning::Pending(pending) => Stage::Waits { pending, future: None },
-        };
+        let stage = begin(&waker)?;
         Ok(Self::at(what, waker, stage))
     }
 
@@ -170,16 +154,13 @@ impl Coroutine {
 
     fn go_on(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         // No Python code runs while the mutex is held.
-        let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
+        let mut stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
+        if let Stage::New(begin) = stage {
+            // Without an event loop it must not work by chance when there is nothing to wait for.
+            event_loop::running(py)?;
+            stage = begin(py, &self.waker)?;
+        }
         let mut pending = match stage {
-            Stage::New(begin) => {
-                // Without an event loop it must not work by chance when there is nothing to wait for.
-                event_loop::running(py)?;
-                match begin(py, &self.waker)?.0 {
-                    Beginning::Done(value) => return Err(returned(value)),
-                    Beginning::Pending(pending) => pending,
-                }
-            }
             Stage::Waits { pending, future } => {
                 if let Some(future) = future {
                     // It is finished, or this raises the reason why not.
@@ -199,7 +180,7 @@ impl Coroutine {
                 pending
             }
             Stage::Done(value) => return Err(returned(value)),
-            Stage::Over => return Err(self.awaited_before()),
+            Stage::New(_) | Stage::Over => return Err(self.awaited_before()),
         };
         loop {
             self.waker.clear();

@@ -5,7 +5,6 @@
 //! asyncio, and waits in the loop of gevent or eventlet until a descriptor is readable. If those do not
 //! run there, it waits in `poll`, with its whole thread.
 
-use crate::calls::call::{Call, Started};
 use crate::calls::owner;
 use crate::calls::waker::Waker;
 use crate::guest::dispatch::LOG;
@@ -19,8 +18,8 @@ use pyo3::exceptions::PyInterruptedError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock::Error;
 use zklock::face::{Park, Parked};
+use zklock::{Call, Error};
 
 /// The greenlet that makes the call.
 pub(crate) struct Greenlet<'py> {
@@ -53,19 +52,19 @@ impl<'py> Greenlet<'py> {
     }
 
     /// Waits for this call.
-    pub(crate) fn wait_for<C: Call>(&self, mut call: C) -> PyResult<Result<C::Answer, Error>> {
+    pub(crate) fn wait_for<T: Send + 'static>(&self, mut call: Call<T>) -> PyResult<Result<T, Error>> {
         if let Some(result) = call.at_once() {
             return Ok(result);
         }
-        let waker = Arc::default();
+        let waker = Arc::<Waker>::default();
         // Dropping it ends the call, even if the greenlet is killed.
-        let mut started = match call.detach(&waker) {
+        let started = match call.detach(waker.on_ready()) {
             Ok(started) => started,
             Err(error) => return Ok(Err(error)),
         };
         let doorbell = self.doorbell()?;
         loop {
-            Waker::clear(&waker);
+            waker.clear();
             if let Some(result) = started.fetch() {
                 return Ok(result);
             }

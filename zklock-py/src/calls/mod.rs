@@ -1,7 +1,6 @@
 //! How a call waits, on whose behalf, and the functions of the user's that are called.
 
 pub(crate) mod anchor;
-pub(crate) mod call;
 pub(crate) mod callback;
 pub(crate) mod connection;
 pub(crate) mod coroutine;
