@@ -82,7 +82,7 @@ mod _zklock {
         observer::{AsyncObserver, Observer},
         settings::credentials::{Digest, Kerberos, Sasl},
         settings::tls::{PassPhrase, Tls},
-        testing::{Injected, Server},
+        testing::{Injected, Server, testing_program},
         wanted::Wanted,
     };
 

@@ -3,10 +3,12 @@
 //! It prints the address that it listens on, reads one order per line, and answers each with a line that begins with `ok`
 //! or `error`.
 
-use std::fmt;
+use std::error::Error;
 use std::io::{self, BufRead, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::str::FromStr;
 use std::time::Duration;
+use std::{fmt, fs, thread};
 
 use crate::fault::{Fault, Injected};
 use crate::server::{Builder, Server};
@@ -62,6 +64,38 @@ pub struct BadOrder(String);
 
 fn bad(reason: impl fmt::Display) -> BadOrder {
     BadOrder(reason.to_string())
+}
+
+/// Runs the program with these arguments, and returns its status.
+pub fn program(arguments: &[String]) -> u8 {
+    let Err(error) = serve(arguments) else { return 0 };
+    let problem = error.downcast_ref().map(io::Error::kind);
+    // Otherwise nobody reads its answers any longer.
+    if problem != Some(io::ErrorKind::BrokenPipe) {
+        eprintln!("{error}");
+    }
+    1
+}
+
+fn serve(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let mut output = io::stdout();
+    let Some(settings) = settings(arguments)? else {
+        return Ok(write!(output, "{USAGE}")?);
+    };
+    let server = settings.start()?;
+    writeln!(output, "{}", server.connect_string())?;
+    output.flush()?;
+    // A pipe ends when the test at its other end does. A terminal or /dev/null says nothing about a test.
+    let is_pipe = fs::metadata("/dev/stdin").is_ok_and(|input| {
+        let kind = input.file_type();
+        kind.is_fifo() || kind.is_socket()
+    });
+    if !Console::default().run(&server, io::stdin().lock(), output)? && !is_pipe {
+        loop {
+            thread::park();
+        }
+    }
+    Ok(())
 }
 
 /// Parses the program's arguments; `None` if they ask for help.

@@ -76,7 +76,7 @@ WRONG_TYPES: dict[str, Call] = {
 CALLS: list[tuple[typing.Any, ...]] = [("__enter__",), ("sessions",), ("expire", 1), ("advance", 1), ("clear_faults",)]
 CALLS += [("set_date", 1), ("inject", "freeze", "create"), ("cut",), ("cut", 1), ("freeze",), ("freeze", 1), ("thaw",), ("refuse",)]
 CALLS += [("children", "/"), ("data", "/"), ("owner", "/"), ("put", "/a"), ("delete", "/a"), ("bring_back", "/a")]
-CALLS += [("set_sequence", "/", 1), ("wait_for_children", "/a", 1), ("dump",), ("_obey", "dump")]
+CALLS += [("set_sequence", "/", 1), ("wait_for_children", "/a", 1), ("dump",)]
 
 
 def test_all_calls_are_known() -> None:

@@ -17,7 +17,6 @@ server = zklock.testing.Server()
 waits = {
     "children": lambda: server.wait_for_children("/a", 1, timeout=None),
     "strike": server.inject("freeze", "create").wait,
-    "order": lambda: server._obey("wait /a 1 60"),
 }
 for _ in range(int(sys.argv[2])):
     try:
@@ -41,7 +40,7 @@ for _ in range(20):
     if not child:
         calls = [
             lambda: server.sessions(), lambda: server.put("/b"), lambda: server.expire(1), lambda: server.close(),
-            lambda: server.__enter__(), lambda: server.wait_for_children("/a", 1), lambda: server._obey("dump"),
+            lambda: server.__enter__(), lambda: server.wait_for_children("/a", 1),
             lambda: injected.strikes, lambda: injected.wait(), lambda: server.__exit__(None, None, None),
         ]
         status = 0
@@ -72,7 +71,7 @@ print("ends", flush=True)
 """
 
 
-@pytest.mark.parametrize("wait", ["children", "strike", "order"])
+@pytest.mark.parametrize("wait", ["children", "strike"])
 def test_ctrl_c_ends_waits_at_once(start: Start, wait: str) -> None:
     program = start(WAITS, wait, "7")
     took = []

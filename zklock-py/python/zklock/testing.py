@@ -19,52 +19,22 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import sys
-import typing
 
-from ._errors import Error
 from ._values import Session
-from ._zklock import Injected, Server
+from ._zklock import Injected, Server, testing_program
 
 __all__ = ["Injected", "Server", "Session"]
 
 
-def _main(arguments: list[str]) -> int:
-    server = Server._of_arguments(arguments)
-    if server is None:
-        print(Server._usage, end="")
-        return 0
-    print(server.hosts, flush=True)
-    # Standard input may be closed.
-    for order in sys.stdin.buffer if sys.stdin else ():
-        answer, quits = server._obey(order.decode(errors="replace"))
-        print(answer, end="", flush=True)
-        if quits:
-            return 0
-    # A pipe ends when the test at its other end does. A terminal or /dev/null says nothing about a test.
-    while not (sys.stdin and _is_pipe(sys.stdin)):
-        signal.pause()
-    return 0
-
-
-def _is_pipe(file: typing.IO[str]) -> bool:
-    mode = os.fstat(file.fileno()).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
-
-
-def _run() -> int:
-    try:
-        return _main(sys.argv[1:])
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # Nobody reads the answers any longer, and the interpreter must not complain about that when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except Error as error:
-        print(error, file=sys.stderr)
-    return 1
+def _main() -> int:
+    # The program waits in native code, where Python notices no Ctrl-C.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if not sys.stdin:
+        # It is closed. No socket of the server may take its place.
+        os.open(os.devnull, os.O_RDONLY)
+    return testing_program(sys.argv[1:])
 
 
 if __name__ == "__main__":
-    sys.exit(_run())
+    sys.exit(_main())

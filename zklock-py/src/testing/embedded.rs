@@ -6,17 +6,14 @@ use pyo3::prelude::*;
 use std::error::Error;
 use std::io;
 use std::process;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
-use zklock_testkit::console::Console;
 use zklock_testkit::{Builder, StartError};
 
 /// A server that may be closed.
 pub(super) struct Embedded {
     server: RwLock<Option<zklock_testkit::Server>>,
     pub(super) hosts: String,
-    /// Carries out the orders of the program.
-    pub(super) console: Mutex<Console>,
     /// The process that started it.
     home: u32,
 }
@@ -26,12 +23,7 @@ impl Embedded {
         let started = py.detach(|| without_signals(|| builder.start()));
         let server = started.map_err(|error| not_started(py, &error))?;
         let hosts = server.connect_string();
-        Ok(Arc::new(Self {
-            server: RwLock::new(Some(server)),
-            hosts,
-            console: Mutex::default(),
-            home: process::id(),
-        }))
+        Ok(Arc::new(Self { server: RwLock::new(Some(server)), hosts, home: process::id() }))
     }
 
     pub(super) fn refuse_forked(&self, py: Python<'_>) -> PyResult<()> {
@@ -82,7 +74,7 @@ pub(super) fn is_closed(py: Python<'_>) -> PyErr {
 
 /// Threads that are started meanwhile block all signals except their own faults. The others are for the host, whose
 /// waits they end.
-pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let mut blocked = SigSet::all();
     for fault in [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL] {
         blocked.remove(fault);
@@ -95,7 +87,7 @@ pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     outcome
 }
 
-pub(super) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
+fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
     let reason = error.source().and_then(|reason| reason.downcast_ref::<io::Error>());
     // If it is not an error of the system, the text was not an address.
     match reason.and_then(io::Error::raw_os_error) {

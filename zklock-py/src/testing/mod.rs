@@ -9,23 +9,25 @@
 mod embedded;
 mod fault;
 
-use self::embedded::{Embedded, is_closed, without_signals};
+use self::embedded::{Embedded, is_closed};
 use self::fault::{SessionLike, positive};
-use crate::guest::error::{invalid, late, refused, unpicklable};
+use crate::guest::error::{invalid, late, unpicklable};
 use crate::guest::number;
 use crate::guest::number::{Timeout, patience, seconds};
-use crate::guest::sync::lock_ignoring_poison;
 use crate::guest::value;
 use crate::guest::wait::in_slices;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
-use std::thread;
+use std::sync::Arc;
 use std::time::Duration;
 use zklock_testkit::console;
 
 pub(crate) use self::fault::Injected;
+
+/// Runs the program `zklock.testing` with these arguments, and returns its status.
+#[pyfunction]
+pub(crate) fn testing_program(py: Python<'_>, arguments: Vec<String>) -> u8 {
+    py.detach(|| console::program(&arguments))
+}
 
 /// Reads a time among the server's arguments.
 fn interval(py: Python<'_>, name: &str, given: f64) -> PyResult<Duration> {
@@ -379,49 +381,6 @@ impl Server {
         self.embedded.refuse_forked(py)?;
         py.detach(|| self.embedded.close());
         Ok(())
-    }
-
-    /// The server that the program's arguments ask for; `None` if they ask for help.
-    #[staticmethod]
-    #[pyo3(signature = (arguments, /))]
-    fn _of_arguments(py: Python<'_>, arguments: Vec<String>) -> PyResult<Option<Self>> {
-        let settings = console::settings(&arguments).map_err(|error| invalid(py, error.to_string()))?;
-        let started = settings.map(|builder| Embedded::start(py, builder)).transpose()?;
-        Ok(started.map(|embedded| Self { embedded }))
-    }
-
-    /// The text of `--help`.
-    #[classattr]
-    fn _usage() -> &'static str {
-        console::USAGE
-    }
-
-    /// Carries out an order to the program. Returns its answer, and whether the order was to quit.
-    #[pyo3(signature = (order, /))]
-    fn _obey(&self, py: Python<'_>, order: PyBackedStr) -> PyResult<(String, bool)> {
-        self.embedded.refuse_forked(py)?;
-        let (sender, done) = channel();
-        let embedded = self.embedded.clone();
-        let obey = move || {
-            let mut answer = Vec::new();
-            let quits = embedded.call(|server| {
-                lock_ignoring_poison(&embedded.console).run(server, order.as_bytes(), &mut answer)
-            });
-            // Nobody may be reading any longer.
-            let _ = sender.send((answer, quits));
-        };
-        // The order may be to wait, which a signal cannot end. But the caller that waits for it can be interrupted.
-        let started = without_signals(|| thread::Builder::new().spawn(obey));
-        started.map_err(|error| refused(py, format!("no thread can be started: {error}")))?;
-        let done = Mutex::new(done);
-        let seen = in_slices(py, None, |slice| match lock_ignoring_poison(&done).recv_timeout(slice) {
-            Err(RecvTimeoutError::Timeout) => None,
-            seen => Some(seen.ok()),
-        })?;
-        match seen.flatten() {
-            Some((answer, Some(Ok(quits)))) => Ok((String::from_utf8_lossy(&answer).into_owned(), quits)),
-            _ => Err(is_closed(py)),
-        }
     }
 
     fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
