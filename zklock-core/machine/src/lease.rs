@@ -293,53 +293,6 @@ mod tests {
         Moment::at(Duration::from_millis(millis))
     }
 
-    /// The lease of a session that has been idle for long, as its first write is acknowledged.
-    fn idle() -> Lease {
-        let mut lease = Lease::new(TIMEOUT, at(0));
-        lease.acknowledge(at(100_000), at(100_001));
-        lease
-    }
-
-    #[test]
-    fn a_lone_write_proves_nothing_and_the_next_a_quarter_from_the_first() {
-        let mut lease = idle();
-        assert!(lease.until() < at(100_000));
-        lease.acknowledge(at(100_200), at(100_201));
-        assert_eq!(lease.until(), at(102_300));
-    }
-
-    #[test]
-    fn a_write_sent_before_the_one_before_was_acknowledged_proves_no_more_than_that() {
-        let mut lease = idle();
-        lease.acknowledge(at(100_000), at(100_002));
-        assert!(lease.until() < at(100_000));
-    }
-
-    #[test]
-    fn steady_writes_prove_half_from_the_opening_on_or_after_a_while() {
-        let (mut fresh, mut idle) = (Lease::new(TIMEOUT, at(0)), idle());
-        for beat in 1..20 {
-            let (sooner, later) = (beat * 833, 100_000 + beat * 833);
-            fresh.acknowledge(at(sooner), at(sooner + 1));
-            idle.acknowledge(at(later), at(later + 1));
-            assert_eq!(fresh.until(), at(sooner + 4_800));
-            assert!(idle.until() == at(later + 4_800) || beat <= 5, "beat {beat}: {:?}", idle.until());
-        }
-    }
-
-    #[test]
-    fn what_a_ping_may_not_have_told_the_leader_counts_for_a_quarter() {
-        let mut lease = idle();
-        // 2.5 s before 102,501 no write had been acknowledged.
-        lease.acknowledge(at(102_500), at(102_501));
-        lease.acknowledge(at(102_600), at(102_601));
-        assert_eq!(lease.until(), at(104_800));
-        // But before this one's predecessor the first had.
-        lease.acknowledge(at(102_800), at(102_801));
-        lease.acknowledge(at(103_000), at(103_001));
-        assert_eq!(lease.until(), at(107_800));
-    }
-
     #[test]
     fn a_lease_never_shrinks_and_many_writes_need_little_room() {
         for step in [1, 3] {
@@ -352,91 +305,6 @@ mod tests {
             assert!(lease.writes.len() <= 66, "{} writes", lease.writes.len());
             assert!(lease.until() >= at(49_997 + 4_800));
         }
-    }
-
-    /// A full lease, whose session has just been asked for again, at 6 s.
-    fn asked() -> Lease {
-        let mut lease = Lease::new(TIMEOUT, at(0));
-        lease.acknowledge(at(5_000), at(5_001));
-        lease.acknowledge(at(5_200), at(5_201));
-        assert_eq!(lease.until(), at(9_800));
-        lease.ask();
-        lease
-    }
-
-    #[test]
-    fn a_request_for_the_session_takes_nothing_back() {
-        let mut lease = asked();
-        assert_eq!(lease.until(), at(9_800));
-        // A reply on the connection before, which came in time and was heard late.
-        lease.acknowledge(at(5_800), at(6_505));
-        assert_eq!(lease.until(), at(9_800));
-        // Half of the timeout is the least that another server grants.
-        lease.attach(at(6_500), TIMEOUT / 2, at(6_510));
-        assert_eq!((lease.timeout(), lease.until()), (TIMEOUT / 2, at(9_800)));
-        // Sent on the connection before.
-        lease.acknowledge(at(5_900), at(6_510));
-        assert_eq!(lease.until(), at(9_800));
-        lease.acknowledge(at(8_520), at(8_530));
-        assert_eq!(lease.until(), at(10_920));
-    }
-
-    #[test]
-    fn less_than_half_cuts_what_was_claimed_and_what_is_claimed_from_then_on() {
-        let (mut lease, smaller) = (asked(), Duration::from_secs(3));
-        assert!(lease.is_too_short(smaller) && !lease.is_too_short(TIMEOUT / 2));
-        lease.attach(at(6_000), smaller, at(6_005));
-        lease.acknowledge(at(6_010), at(6_020));
-        assert_eq!(lease.until(), at(8_940));
-        assert_eq!((lease.timeout(), lease.heartbeat()), (smaller, smaller / 10));
-        // And a greater one later does not bring the first one back.
-        lease.ask();
-        lease.attach(at(8_000), TIMEOUT, at(8_005));
-        lease.acknowledge(at(8_010), at(8_020));
-        assert_eq!((lease.timeout(), lease.until()), (smaller, at(9_450)));
-    }
-
-    #[test]
-    fn an_answer_that_comes_late_proves_no_more_than_that_the_session_was_asked_for() {
-        let mut lease = asked();
-        lease.attach(at(6_000), TIMEOUT, at(15_000));
-        for sent in [15_000, 15_100] {
-            lease.acknowledge(at(sent), at(sent + 1));
-        }
-        assert_eq!(lease.until(), at(15_800));
-        // Three quarters of T later, two writes prove a quarter, as always.
-        for sent in [22_500, 22_600] {
-            lease.acknowledge(at(sent), at(sent + 1));
-        }
-        assert!(lease.until() > at(24_000), "{:?}", lease.until());
-    }
-
-    #[test]
-    fn an_ack_after_the_lapse_renews_the_session_but_not_the_hold() {
-        let mut lease = Lease::new(TIMEOUT, at(0));
-        let mut share = Share::new(&lease);
-        assert_eq!(share.valid_for(&lease, at(4_700)), Duration::from_millis(100));
-        assert_eq!(share.valid_for(&lease, at(4_800)), Duration::ZERO);
-        // Sent in time, acknowledged after the lapse: not fresh.
-        lease.acknowledge(at(4_000), at(10_000));
-        share.checked(&lease, Some(0), at(10_000));
-        lease.acknowledge(at(10_100), at(10_101));
-        share.checked(&lease, None, at(10_101));
-        assert_eq!(share.valid_for(&lease, at(10_101)), Duration::ZERO, "one check is not enough");
-        lease.acknowledge(at(10_200), at(10_201));
-        share.checked(&lease, None, at(10_201));
-        assert!(share.valid_for(&lease, at(10_201)) > Duration::from_secs(2));
-    }
-
-    #[test]
-    fn two_fresh_checks_restore_a_hold_however_far_apart() {
-        let mut lease = Lease::new(TIMEOUT, at(0));
-        let mut share = Share::new(&lease);
-        for sent in [20_000, 21_000] {
-            lease.acknowledge(at(sent), at(sent + 1));
-            share.checked(&lease, None, at(sent + 1));
-        }
-        assert_eq!(share.valid_for(&lease, at(21_001)), at(22_300).since(at(21_001)));
     }
 
     fn latest_write(lease: &Lease) -> Option<Moment> {
@@ -461,15 +329,5 @@ mod tests {
             lease.acknowledge(at(sent), at(sent + 1));
             assert_eq!(latest_write(&lease), Some(at(latest)));
         }
-    }
-
-    #[test]
-    fn a_quarter_is_proven_three_quarters_after_the_answer_and_not_after_the_request() {
-        let mut lease = Lease::new(TIMEOUT, at(0));
-        lease.attach(at(0), TIMEOUT, at(2_000));
-        for sent in [8_000, 9_000] {
-            lease.acknowledge(at(sent), at(sent + 1));
-        }
-        assert_eq!(lease.until(), at(9_800));
     }
 }
