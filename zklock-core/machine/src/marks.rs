@@ -189,39 +189,20 @@ mod tests {
         let mut marks = Marks::new(u64::MAX);
         let (gone, live) = (marks.begin(), marks.begin());
         marks.end(gone);
-        for scheme in SCHEMES {
-            let children = [node(scheme, gone), node(scheme, live)];
+        let mut check = |name: &dyn Fn(Uuid) -> String| {
+            let others = [SINGLE_NAME, "ready"].map(str::to_owned);
+            let children = [&[gone, live, Uuid::from_random(7)].map(name)[..], &others].concat();
             let listing = marks.begin_listing();
-            assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]], "{scheme:?}");
+            assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
+            assert_eq!(marks.neighbour(&children[1]), Neighbour::Here(live), "{children:?}");
+        };
+        for scheme in SCHEMES {
+            check(&|mark| node(scheme, mark));
         }
-    }
-
-    #[test]
-    fn the_companion_of_a_single_node_locks_node_is_recognised_as_well() {
-        let mut marks = Marks::new(11);
-        let (gone, live) = (marks.begin(), marks.begin());
-        marks.end(gone);
-        let children = [companion(gone), companion(live), SINGLE_NAME.to_owned()];
-        let listing = marks.begin_listing();
-        assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
-    }
-
-    #[test]
-    fn the_name_of_a_member_of_a_double_barrier_is_its_mark() {
-        let mut marks = Marks::new(13);
-        let (gone, live) = (marks.begin(), marks.begin());
-        marks.end(gone);
-        let children =
-            [gone.to_string(), live.to_string(), Uuid::from_random(7).to_string(), "ready".to_owned()];
-        let listing = marks.begin_listing();
-        assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
-    }
-
-    #[test]
-    fn in_the_names_of_home_made_locks_a_mark_is_recognised_wherever_it_is() {
-        let mut marks = Marks::new(12);
-        let (gone, live) = (marks.begin(), marks.begin());
-        marks.end(gone);
+        check(&companion);
+        // The name of a member of a double barrier is its mark.
+        check(&|mark| mark.to_string());
+        // In the names of home-made locks, a mark may be anywhere.
         for text in [
             "{any}-lock-{sequence}",
             "{any}-{R|W}-{sequence}",
@@ -231,12 +212,8 @@ mod tests {
             let Ok(Naming::Pattern(pattern)) = Naming::pattern(text) else { panic!("{text}") };
             let layout = Layout::new(&pattern, "report").unwrap();
             let role = if pattern.has_sides() { Role::Write } else { Role::Exclusive };
-            let children = [gone, live].map(|mark| {
-                format!("{}0000000003", prefix_in(&layout.forms, Scheme::Pattern(role), mark, 0))
-            });
-            let listing = marks.begin_listing();
-            assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]], "{text}");
-            assert_eq!(marks.neighbour(&children[1]), Neighbour::Here(live), "{text}");
+            let prefix = |mark| prefix_in(&layout.forms, Scheme::Pattern(role), mark, 0);
+            check(&|mark| format!("{}0000000003", prefix(mark)));
         }
         for other in ["report_lock_0000000003", "0123456789abcdef0123456789abcdef-lock-0000000003"] {
             assert_eq!(marks.neighbour(other), Neighbour::Elsewhere);

@@ -78,17 +78,6 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_is_as_fresh_as_a_heartbeat_and_leaves_one() {
-        let mut readiness = Readiness::default();
-        readiness.set_heartbeat(HEARTBEAT);
-        let ago = |millis| Some(with(0).moment.before(Duration::from_millis(millis)));
-        assert!(readiness.is_there(ago(1_000), with(1_000)));
-        assert!(!readiness.is_there(ago(1_001), with(1_000)));
-        assert!(!readiness.is_there(ago(1_000), with(999)));
-        assert!(!readiness.is_there(None, with(1_000)));
-    }
-
-    #[test]
     fn less_of_the_lease_will_do_after_some_checks_as_long_as_any_is_left() {
         let mut readiness = Readiness::default();
         readiness.set_heartbeat(HEARTBEAT);
