@@ -32,7 +32,7 @@ def sections(text: str) -> dict[str, list[str]]:
 
 def escaped(text: str) -> str:
     """Prose of the help, in which what looks like code is code."""
-    return re.sub(r"(?<![\w`/])(--?[a-z][\w-]*|\$?[A-Z]+_[A-Z_]+(?:/[\w.-]*\w)?|~?/[\w./-]*\w)(?![`\w])", r"`\1`", text).replace("<", "&lt;")
+    return re.sub(r"(?<![\w`/])(--?[a-z][\w-]*|\$?[A-Z]+_[A-Z_]+(?:/[\w.-]*\w)?|[a-z]+_\w+|\{[\w|]+\}[\w{}]*|~?/[\w./-]*\w)(?![`\w])", r"`\1`", text).replace("<", "&lt;")
 
 
 def items(lines: list[str], words: list[str]) -> list[str]:

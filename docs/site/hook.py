@@ -21,6 +21,10 @@ RUSTDOC = ROOT / "target/docs/rust/doc"
 # rustdoc's words behind the language of an example. MkDocs would not see that the example begins.
 EXAMPLE = re.compile(r"^(```\w+),\S+$", re.MULTILINE)
 
+# Code within a line, and an option in it.
+CODE = re.compile(r"(?<!</span>)<code>[^<]*</code>")
+OPTION = re.compile(r"(?<![^\s>])--?[A-Za-z][\w-]{,24}")
+
 
 def on_config(config):
     version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)
@@ -47,6 +51,10 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     return REPOSITORY.linked(page.file.src_uri, EXAMPLE.sub(r"\1", markdown))
+
+
+def on_page_content(html, page, config, files):
+    return CODE.sub(lambda code: OPTION.sub(r'<span class="option">\g<0></span>', code[0]), html)
 
 
 def first_sentence(text):
