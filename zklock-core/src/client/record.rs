@@ -254,23 +254,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again_with_the_end_that_the_servers_gave_it() {
-        assert_eq!(parsed(empty()).unwrap(), None);
-        let running = record(RunOutcome::Running);
-        assert_eq!(parsed(&running.to_text()).unwrap(), Some(running));
-        for outcome in
-            [RunOutcome::Done, RunOutcome::Failed("a=b: ü".into()), RunOutcome::Failed(String::new())]
-        {
-            let over = record(outcome);
-            let read = parsed(&over.to_text()).unwrap().unwrap();
-            assert_eq!(read, Record { ended: Some(at(AT + 5)), ..over.clone() });
-            // A later write of the same record changes nothing.
-            let told = Record { ended: Some(at(AT + 1)), ..over };
-            assert_eq!(parsed(&told.to_text()).unwrap(), Some(told));
-        }
-    }
-
-    #[test]
     fn texts_are_kept_in_one_line_and_shortened() {
         let long = Record {
             identity: "a\nb\rc".into(),
@@ -279,18 +262,6 @@ mod tests {
         let read = parsed(&long.to_text()).unwrap().unwrap();
         assert_eq!(read.identity, "a b c");
         assert_eq!(read.outcome, RunOutcome::Failed("x ".repeat(CHARACTERS_AT_MOST / 2)));
-    }
-
-    #[test]
-    fn a_record_is_known_again_when_the_next_holder_has_added_its_end() {
-        let over = record(RunOutcome::Done);
-        let with_end = Record { ended: Some(at(AT + 1)), ..over.clone() };
-        let of_the_next = Record { token: Token::of(8), ..over.clone() };
-        let is_known = |record: &Record| {
-            let node = NodeData { data: record.to_text().into(), version: 0, modified: at(AT + 5) };
-            is_of(&node, &over.to_text())
-        };
-        assert_eq!([&over, &with_end, &of_the_next].map(is_known), [true, true, false]);
     }
 
     #[test]
@@ -319,17 +290,5 @@ mod tests {
                 assert!(error.to_string().contains(part), "{text:?}: {error}");
             }
         }
-    }
-
-    #[test]
-    fn periods_are_counted_from_1970_and_begin_later_by_the_offset() {
-        let (day, half) = (Duration::from_secs(86_400), Duration::from_secs(43_200));
-        let number = |millis, offset| period(at(millis), day, offset);
-        assert_eq!((number(0, Duration::ZERO), number(86_399_999, Duration::ZERO)), (0, 0));
-        assert_eq!((number(86_400_000, Duration::ZERO), number(86_400_000, half)), (1, 0));
-        assert_eq!((number(0, half), number(43_199_999, half), number(43_200_000, half)), (-1, -1, 0));
-        let record = record(RunOutcome::Done);
-        assert_eq!(period(record.next(), day, half), record.period() + 1);
-        assert_eq!(period(record.next() - Duration::from_millis(1), day, half), record.period());
     }
 }

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::session::fake::FakeEnsemble;
     use crate::session::session::Session;
-    use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
+    use ConnectionState::{Connected, Disconnected, SessionLost};
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
 
@@ -210,27 +210,6 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_reported_once_and_the_state_of_now_first() {
-        let first = session();
-        let slot = Slot::of(SlotState::Open(first.clone()));
-        let mut connection = Connection::of(&slot);
-        assert_eq!(reports(&mut connection), [Connected]);
-        first.set_connected(false);
-        assert_eq!(reports(&mut connection), [Disconnected]);
-        assert_eq!(reports(&mut Connection::of(&slot)), [Disconnected]);
-        first.set_connected(true);
-        assert_eq!(reports(&mut connection), [Connected]);
-        first.end(LossReason::SessionExpired);
-        assert_eq!(reports(&mut connection), [SessionLost]);
-        assert_eq!(reports(&mut Connection::of(&slot)), [SessionLost]);
-        slot.set(SlotState::Next(None));
-        slot.set(SlotState::Next(Some("no server answers".into())));
-        assert_eq!(reports(&mut connection), []);
-        slot.set(SlotState::Open(session()));
-        assert_eq!(reports(&mut connection), [Connected]);
-    }
-
-    #[test]
     fn an_outage_and_a_lost_session_are_reported_however_late_they_are_looked_at() {
         let first = session();
         let slot = Slot::of(SlotState::Open(first.clone()));
@@ -250,29 +229,5 @@ mod tests {
         assert_eq!(reports(&mut connection), [SessionLost, Disconnected]);
         second.set_connected(true);
         assert_eq!(reports(&mut connection), [Connected]);
-    }
-
-    #[test]
-    fn closed_is_the_last_report() {
-        let first = session();
-        let slot = Slot::of(SlotState::Open(first.clone()));
-        let mut connection = Connection::of(&slot);
-        assert_eq!(reports(&mut connection), [Connected]);
-        first.end(LossReason::ClientClosed);
-        assert_eq!(reports(&mut connection), [Closed]);
-        assert_eq!(next(&mut connection), Poll::Ready(None));
-        slot.set(SlotState::Closed);
-        assert_eq!(next(&mut connection), Poll::Ready(None));
-        assert_eq!(reports(&mut Connection::of(&slot)), [Closed]);
-
-        // Closed while there is no session.
-        let second = session();
-        let slot = Slot::of(SlotState::Open(second.clone()));
-        let mut connection = Connection::of(&slot);
-        assert_eq!(reports(&mut connection), [Connected]);
-        second.end(LossReason::SessionExpired);
-        slot.set(SlotState::Closed);
-        assert_eq!(reports(&mut connection), [SessionLost, Closed]);
-        assert_eq!(next(&mut connection), Poll::Ready(None));
     }
 }

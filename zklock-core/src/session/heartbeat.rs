@@ -97,7 +97,6 @@ async fn sleep_until(moment: Option<Moment>) {
 mod tests {
     use super::*;
     use crate::base::clock::{self, virtual_clock};
-    use crate::base::error::LossReason;
     use crate::base::owner::Owner;
     use crate::session::fake::FakeEnsemble;
     use std::time::Duration;
@@ -105,19 +104,6 @@ mod tests {
     /// How many milliseconds after `start` each check came.
     fn checks(ensemble: &FakeEnsemble, start: Moment) -> Vec<u128> {
         ensemble.checks().iter().map(|check| check.since(start).as_millis()).collect()
-    }
-
-    #[test]
-    fn the_heart_beats_a_twelfth_of_the_timeout_after_the_last_proof() {
-        virtual_clock::run(async {
-            let (ensemble, start) = (FakeEnsemble::new(), clock::now());
-            let session = ensemble.session();
-            let hold = ensemble.hold(&session, "/a", Owner::unique());
-            tokio::spawn(run(session));
-            clock::sleep(Duration::from_millis(3_500)).await;
-            assert_eq!(checks(&ensemble, start), [1_000, 2_000, 3_000]);
-            assert!(hold.valid_for() > Duration::from_secs(4));
-        });
     }
 
     #[test]
@@ -133,28 +119,6 @@ mod tests {
             clock::sleep(Duration::from_millis(10)).await;
             assert_eq!(checks(&ensemble, start)[0], 60_000);
             assert!(!hold.valid_for().is_zero());
-        });
-    }
-
-    #[test]
-    fn of_many_holds_few_are_checked_and_the_others_are_told_by_watches() {
-        virtual_clock::run(async {
-            let ensemble = FakeEnsemble::new();
-            let session = ensemble.session();
-            let hold = |number| ensemble.hold(&session, &format!("/{number}"), Owner::unique());
-            let holds: Vec<_> = (0..50).map(hold).collect();
-            tokio::spawn(run(session.clone()));
-            clock::sleep(Duration::from_secs(30)).await;
-            assert!(ensemble.checked().iter().all(|nodes| *nodes <= 10), "{:?}", ensemble.checked());
-            assert!(ensemble.checked().len() <= 32, "{} checks", ensemble.checked().len());
-            assert!(holds.iter().all(|hold| hold.valid_for() > Duration::from_secs(4)));
-            assert!(holds.iter().all(|hold| hold.state() == crate::HoldState::Held));
-            let start = clock::now();
-            holds.iter().for_each(|hold| assert!(ensemble.delete_node(hold.node())));
-            for hold in &holds {
-                assert_eq!(hold.lost().await, Ok(Some(LossReason::NodeDeleted)));
-            }
-            assert!(clock::now().since(start) <= Duration::from_secs(1));
         });
     }
 
@@ -197,20 +161,6 @@ mod tests {
             assert!((1..292).contains(&lost()), "{}", lost());
             assert!(clock::timeout(Duration::from_millis(1), &mut heart).await.is_err());
             assert!(lost() >= 292, "{}", lost());
-        });
-    }
-
-    #[test]
-    fn a_hold_whose_node_is_deleted_is_lost_with_the_next_beat() {
-        virtual_clock::run(async {
-            let (ensemble, start) = (FakeEnsemble::new(), clock::now());
-            let session = ensemble.session();
-            let hold = ensemble.hold(&session, "/a", Owner::unique());
-            tokio::spawn(run(session));
-            clock::sleep(Duration::from_millis(1_500)).await;
-            assert!(ensemble.delete_node(hold.node()));
-            assert_eq!(hold.lost().await, Ok(Some(LossReason::NodeDeleted)));
-            assert_eq!(clock::now().since(start), Duration::from_secs(2));
         });
     }
 }

@@ -148,21 +148,4 @@ mod tests {
         }
         assert_eq!(outcome(&Error::SessionExpired), Outcome::SessionOver);
     }
-
-    #[test]
-    fn a_session_that_is_local_is_named() {
-        let Outcome::Refused(Refusal::Answer(answer)) = outcome(&Error::UnexpectedErrorCode(-120)) else {
-            panic!("not refused")
-        };
-        assert!(answer.contains("localSessionsUpgradingEnabled"), "{answer}");
-    }
-
-    #[test]
-    fn a_listing_that_cannot_be_read_is_named() {
-        let error = Error::UnexpectedError(format!("{NOT_UTF8} [255]"));
-        let Outcome::Refused(Refusal::Answer(answer)) = listing("/locks/a", &error) else {
-            panic!("not refused")
-        };
-        assert!(answer.contains("/locks/a") && answer.contains("UTF-8"), "{answer}");
-    }
 }

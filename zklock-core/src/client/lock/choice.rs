@@ -279,32 +279,3 @@ async fn look(session: Arc<Session>, flight: Vec<Operation>) -> Result<Vec<Outco
     }
     Ok(landing.outcomes)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::client::spec::LockSpec;
-
-    fn children(names: &[&str]) -> Outcome {
-        Outcome::Children(names.iter().map(|name| (*name).to_owned()).collect())
-    }
-
-    #[test]
-    fn a_semaphore_is_busy_when_its_permits_are_taken_and_a_mutex_when_somebody_is_there() {
-        let busy = |spec: LockSpec, listed: &[Outcome]| {
-            let mut listed = listed.iter();
-            let busy = spec.claims().unwrap().iter().any(|claim| is_busy(claim, &mut listed));
-            assert_eq!(listed.len(), 0, "all of it has been looked at");
-            busy
-        };
-        let queued = children(&["_c_a-lock-0000000001"]);
-        let mutex = || LockSpec::mutex("/a").unwrap();
-        assert!(busy(mutex(), std::slice::from_ref(&queued)));
-        assert!(!busy(mutex(), &[children(&[])]) && !busy(mutex(), &[Outcome::NoNode]));
-        let semaphore = || LockSpec::semaphore("/a", 2).unwrap();
-        let (one, two) = (["_c_a-lease-0000000001"], ["_c_a-lease-0000000001", "_c_b-lease-0000000002"]);
-        assert!(!busy(semaphore(), &[queued.clone(), children(&one)]), "the one there may leave enough");
-        assert!(busy(semaphore(), &[children(&[]), children(&two)]));
-        assert!(busy(semaphore().permits(2), &[children(&[]), children(&one)]));
-    }
-}

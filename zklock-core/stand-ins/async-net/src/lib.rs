@@ -254,30 +254,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_reply_is_an_error() {
-        let (mut near, mut far) = pair().await;
-        near.write_vectored(&[IoSlice::new(&[0, 0, 0, 1]), IoSlice::new(&[9])]).await.unwrap();
-        near.flush().await.unwrap();
-        // A greeting, and a message of nothing.
-        let sent = [&[0, 0, 0, 20][..], &[0; 20], &[0; 4]].concat();
-        far.write_all(&sent).await.unwrap();
-        let mut read = [0; 24];
-        near.read_exact(&mut read).await.unwrap();
-        assert_eq!(read, sent[..24]);
-        let error = near.read(&mut read).await.unwrap_err();
-        assert!(error.to_string().contains("not ZooKeeper's protocol"), "{error}");
-    }
-
-    #[tokio::test]
-    async fn what_is_encrypted_goes_by() {
-        let (near, mut far) = pair().await;
-        far.write_all(&[0x16, 3, 3, 0xff]).await.unwrap();
-        let mut read = [0; 4];
-        near.without_inspector().read_exact(&mut read).await.unwrap();
-        assert_eq!(read, [0x16, 3, 3, 0xff]);
-    }
-
-    #[tokio::test]
     async fn a_number_that_is_used_for_something_else_is_left_alone() {
         let (mut near, mut far) = pair().await;
         // As if the program had closed the number, and had got it for another socket.
