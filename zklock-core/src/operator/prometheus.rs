@@ -198,37 +198,6 @@ mod tests {
     }
 
     #[test]
-    fn a_page_says_what_was_counted() {
-        let counters = Counters::default();
-        counters.sessions.add();
-        counters.tally.count_acquire(AcquireOutcome::Granted, Duration::from_micros(300));
-        counters.tally.count_acquire(AcquireOutcome::Granted, Duration::from_millis(50));
-        counters.tally.count_acquire(AcquireOutcome::TimedOut, Duration::from_secs(3));
-        counters.tally.count_loss(LossReason::NodeDeleted);
-        counters.queue_length.add_contenders(2);
-        let page = counters.read().to_prometheus();
-        let samples = parsed(&page);
-        let expected = [
-            ("zklock_sessions_total", 1.0),
-            ("zklock_acquires_total{outcome=\"granted\"}", 2.0),
-            ("zklock_acquires_total{outcome=\"timed_out\"}", 1.0),
-            ("zklock_losses_total{reason=\"node_deleted\"}", 1.0),
-            ("zklock_acquire_wait_seconds_bucket{le=\"0.0002\"}", 0.0),
-            ("zklock_acquire_wait_seconds_bucket{le=\"0.0004\"}", 1.0),
-            ("zklock_acquire_wait_seconds_bucket{le=\"0.0512\"}", 2.0),
-            ("zklock_acquire_wait_seconds_bucket{le=\"+Inf\"}", 2.0),
-            ("zklock_acquire_wait_seconds_sum", 0.0503),
-            ("zklock_acquire_wait_seconds_count", 2.0),
-            ("zklock_queue_length_bucket{le=\"1\"}", 0.0),
-            ("zklock_queue_length_bucket{le=\"3\"}", 1.0),
-            ("zklock_queue_length_sum", 2.0),
-        ];
-        for (series, value) in expected {
-            assert_eq!(samples[series], value, "{series}");
-        }
-    }
-
-    #[test]
     fn a_lock_with_a_name_has_figures_with_that_label_and_others_have_none() {
         let counters = Counters::default();
         assert!(!counters.read().to_prometheus().contains("zklock_lock_"));
