@@ -245,4 +245,15 @@ mod tests {
         claim.foreign = Foreign::IgnoreUnknown;
         assert!(is_taken(&[kazoo], &claim));
     }
+
+    #[test]
+    fn a_contender_that_cannot_see_us_is_named_unless_it_is_ignored() {
+        let kazoo = format!("{}__lock__0000000001", "0".repeat(32));
+        let children = [node("a", 2), kazoo.clone()];
+        let mut claim = Claim::new("/a", Scheme::Mutex);
+        assert_eq!(standing(&children, &children[0], &claim), Standing::Foreign { name: &kazoo });
+        claim.foreign = Foreign::IgnoreUnknown;
+        let waits = Standing::Waits { nearest: &kazoo, second: None, alone: false };
+        assert_eq!(standing(&children, &children[0], &claim), waits);
+    }
 }
