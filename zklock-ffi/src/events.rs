@@ -392,22 +392,6 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_once_and_not_before_it_has_a_handle() {
-        let events = wanted();
-        let (early, late) = (notice(&events), notice(&events));
-        early.happen();
-        assert_eq!(told(&events), []);
-        late.known(handle(2));
-        late.happen();
-        early.known(handle(1));
-        late.happen();
-        assert_eq!(told(&events), [2, 1]);
-        early.happen();
-        late.happen();
-        assert_eq!(told(&events), []);
-    }
-
-    #[test]
     fn what_is_freed_after_it_left_the_queue_is_not_told() {
         let events = wanted();
         let last = notice(&events);

@@ -102,31 +102,3 @@ impl Readiness {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Barrier;
-
-    /// Whether its descriptor is readable. This check lowers it.
-    fn is_readable(of: &Readiness) -> bool {
-        of.number().unwrap();
-        of.state().descriptor.as_ref().is_some_and(|bell| (&*bell.file).read(&mut [0; 8]).is_ok())
-    }
-
-    #[test]
-    fn nothing_is_missed_that_comes_while_the_descriptor_is_made() {
-        for _ in 0..500 {
-            let (readiness, both) = (Arc::new(Readiness::default()), Arc::new(Barrier::new(2)));
-            let (raised, begun) = (readiness.clone(), both.clone());
-            let raiser = std::thread::spawn(move || {
-                begun.wait();
-                raised.raise();
-            });
-            both.wait();
-            readiness.number().unwrap();
-            raiser.join().unwrap();
-            assert!(is_readable(&readiness));
-        }
-    }
-}
