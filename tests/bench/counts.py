@@ -1,6 +1,6 @@
 """Counts instructions and system calls of one acquire and release, which noise does not move as it moves times.
 
-Called by `run --counts`, which builds the peers. Each work is done n times and 3n times in a fresh process, under callgrind and under
+Called by `run --counts`, which builds the peers, and with `--check` by tests/c/run, for the C library alone. Each work is done n times and 3n times in a fresh process, under callgrind and under
 strace: what the longer run has more, divided by 2n. Connecting and warming up are in both.
 """
 
@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 
 from run import PEERS, Peer, manylocks, handoff, uncontended, tries
@@ -31,6 +32,9 @@ ABLE = {  # what only zklock does, and what a peer cannot
     "refused try": {"zklock-rust", "zklock-c", "zklock-py"},
     "handed over by a task": {"zklock-rust", "zklock-c", "zklock-py"},
 }
+# What the C library may need at most: instructions, and system calls. The compiler and the C library of the machine are in the first, and
+# whether a thread sleeps before it is woken in both.
+MOST = {"free": (135_000, 30.5), "lingering": (8_000, 3.1), "reentrant": (7_000, 3.1)}
 TURNS = {"uncontended": "n", "tries": "n", "handoff": "m", "manylocks": "rounds"}
 
 
@@ -78,8 +82,12 @@ def main():
     ap.add_argument("--only", type=lambda words: words.split(","), default=NAMES)
     ap.add_argument("--work", type=lambda words: words.split(","), default=list(WORKS), help=", ".join(WORKS))
     ap.add_argument("--most", type=int, default=0, help="also print as many functions or calls of each")
+    ap.add_argument("--check", action="store_true", help="that the C library needs no more than it may")
     ap.add_argument("--port", type=int, default=21810)
     args = ap.parse_args()
+    if args.check:
+        args.only, args.work, args.most = ["zklock-c"], list(MOST), 15
+    wrong = []
     servers = Servers(1, "shm", args.port)
     try:
         for work in args.work:
@@ -92,8 +100,15 @@ def main():
                 print(f"| {name} | {sum(counted['instructions'].values()):,.0f} | {sum(counted['system calls'].values()):.1f} | {most} |", flush=True)
                 for function, number in counted["instructions"].most_common(args.most):
                     print(f"    {number:10,.0f} {function[:150]}", flush=True)
+                for most, tool in zip(MOST[work] if args.check else (), TOOLS):
+                    # A busy machine can only add to them.
+                    again = (sum(count(servers, name, work, tool).values()) for _ in range(3))
+                    if sum(counted[tool].values()) > most and (least := min(again)) > most:
+                        wrong.append(f"{work}: {least:,.1f} {tool}, and at most {most:,} are allowed")
     finally:
         servers.stop()
+    if wrong:
+        sys.exit("\n".join(wrong))
 
 
 if __name__ == "__main__":
