@@ -1,13 +1,15 @@
 """Counts instructions and system calls of one acquire and release, which noise does not move as it moves times.
 
-Called by `run --counts`, which builds the peers, and with `--check` by tests/c/run, for the C library alone. Each work is done n times and 3n times in a fresh process, under callgrind and under
-strace: what the longer run has more, divided by 2n. Connecting and warming up are in both.
+Called by `run --counts`, which builds the peers, and with `--check` by tests/c/run, for the C library alone. Each work is done n times
+and 3n times in a fresh process, under callgrind and under strace: what the longer run has more, divided by 2n. Connecting and warming up
+are in both.
 """
 
 import argparse
 import collections
 import os
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -32,9 +34,9 @@ ABLE = {  # what only zklock does, and what a peer cannot
     "refused try": {"zklock-rust", "zklock-c", "zklock-py"},
     "handed over by a task": {"zklock-rust", "zklock-c", "zklock-py"},
 }
-# What the C library may need at most: instructions, and system calls. The compiler and the C library of the machine are in the first, and
-# whether a thread sleeps before it is woken in both.
-MOST = {"free": (135_000, 30.5), "lingering": (8_000, 3.1), "reentrant": (7_000, 3.1)}
+# What the C library may need at most: instructions (on x86-64), and system calls. A machine's compiler and C library make a difference to
+# the first, and whether a thread sleeps before it is woken to both.
+MOST = {"free": (135_000, 36), "lingering": (8_000, 3.5), "reentrant": (7_000, 3.5)}
 TURNS = {"uncontended": "n", "tries": "n", "handoff": "m", "manylocks": "rounds"}
 
 
@@ -69,11 +71,45 @@ def count(servers, name, work, tool):
             peer = Peer(name, before(pathlib.Path(folder)) + PEERS[name][0])
             peer.bench(servers, bench, params | {turns: params[turns] * times}, f"/counts-{os.getpid()}-{name}-{abs(hash((work, tool, times)))}", 600)
             peer.p.stdin.close()
-            peer.p.wait()
+            if peer.p.wait() != 0:
+                raise RuntimeError(f"{name}: status {peer.p.returncode}")
             sums.append(read(pathlib.Path(folder)))
     sums[1].subtract(sums[0])
     done = 2 * params[turns] * params.get("l", 1)
     return collections.Counter({key: value / done for key, value in sums[1].items()})
+
+
+class Running:
+    """A server that somebody else has started."""
+
+    pin = False
+
+    def __init__(self, connect):
+        self.connect = self.one = connect
+
+    def counters(self):
+        return collections.Counter()
+
+    def stop(self):
+        pass
+
+
+def check(servers, work):
+    """Returns what is wrong with the counts of the C library. A busy machine may need three tries to count what a quiet one does."""
+    for most, tool in zip(MOST[work], TOOLS):
+        if tool == "instructions" and platform.machine() != "x86_64":
+            continue
+        seen = []
+        while len(seen) < 3:
+            counts = count(servers, "zklock-c", work, tool)
+            seen.append(sum(counts.values()))
+            if most / 2 < seen[-1] <= most:
+                print(f"{work}: {seen[-1]:,.1f} {tool}")
+                break
+        else:
+            yield f"{work}: {', '.join(f'{it:,.1f}' for it in seen)} {tool}: over {most / 2:,} to {most:,} are right\n" + "\n".join(
+                f"    {number:10,.1f} {what[:150]}" for what, number in counts.most_common(20)
+            )
 
 
 def main():
@@ -82,12 +118,12 @@ def main():
     ap.add_argument("--only", type=lambda words: words.split(","), default=NAMES)
     ap.add_argument("--work", type=lambda words: words.split(","), default=list(WORKS), help=", ".join(WORKS))
     ap.add_argument("--most", type=int, default=0, help="also print as many functions or calls of each")
-    ap.add_argument("--check", action="store_true", help="that the C library needs no more than it may")
+    ap.add_argument("--check", action="store_true", help="that the C library needs no more than it may, at --connect")
+    ap.add_argument("--connect", help="a server that is there, for --check")
     ap.add_argument("--port", type=int, default=21810)
     args = ap.parse_args()
     if args.check:
-        args.only, args.work, args.most = ["zklock-c"], list(MOST), 15
-    wrong = []
+        return sys.exit("\n".join(wrong for work in MOST for wrong in check(Running(args.connect), work)) or 0)
     servers = Servers(1, "shm", args.port)
     try:
         for work in args.work:
@@ -100,15 +136,8 @@ def main():
                 print(f"| {name} | {sum(counted['instructions'].values()):,.0f} | {sum(counted['system calls'].values()):.1f} | {most} |", flush=True)
                 for function, number in counted["instructions"].most_common(args.most):
                     print(f"    {number:10,.0f} {function[:150]}", flush=True)
-                for most, tool in zip(MOST[work] if args.check else (), TOOLS):
-                    # A busy machine can only add to them.
-                    again = (sum(count(servers, name, work, tool).values()) for _ in range(3))
-                    if sum(counted[tool].values()) > most and (least := min(again)) > most:
-                        wrong.append(f"{work}: {least:,.1f} {tool}, and at most {most:,} are allowed")
     finally:
         servers.stop()
-    if wrong:
-        sys.exit("\n".join(wrong))
 
 
 if __name__ == "__main__":

@@ -27,14 +27,21 @@ noun! {
     pub fn zklock_observer_free(observer: *mut zklock_observer);
 
     fn freed(&self) {
-        let _ahead = self.watching().take();
+        let _ahead = self.watching().ahead.take();
     }
 }
 
 pub(crate) struct Observer {
     inner: zklock::further::Observer,
     events: Arc<Events>,
-    watching: Mutex<Option<Ahead>>,
+    watching: Mutex<Watching>,
+}
+
+/// What goes on in the background. Nothing does while threads wait: its report would be kept from them.
+#[derive(Default)]
+struct Watching {
+    ahead: Option<Ahead>,
+    waiting_threads: usize,
 }
 
 /// A call for the next holder, which goes on while nobody waits for it, and the notice of its result.
@@ -44,19 +51,19 @@ struct Ahead {
 }
 
 impl Observer {
-    fn watching(&self) -> MutexGuard<'_, Option<Ahead>> {
+    fn watching(&self) -> MutexGuard<'_, Watching> {
         self.watching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks for the next holder in the background, unless it already does.
     fn look_ahead(&self, handle: *mut zklock_observer) -> Result<(), Failure> {
         let mut watching = self.watching();
-        if watching.is_none() {
+        if watching.ahead.is_none() && watching.waiting_threads == 0 {
             let kind = zklock_event_kind::ZKLOCK_EVENT_LEADER;
             let notice = Notice::new(kind, Some(self.events.clone()), Context::NONE);
             notice.known(handle);
             let call = self.inner.report().detach(notice.teller())?;
-            *watching = Some(Ahead { call, notice });
+            watching.ahead = Some(Ahead { call, notice });
         }
         Ok(())
     }
@@ -70,15 +77,22 @@ impl Observer {
         let report = if patience == Some(Duration::ZERO) {
             self.look_ahead(handle)?;
             let mut watching = self.watching();
-            let report = watching.as_ref().and_then(|ahead| ahead.call.fetch());
+            let report = watching.ahead.as_ref().and_then(|ahead| ahead.call.fetch());
             let report = report.ok_or_else(|| Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet"))?;
-            *watching = None;
+            watching.ahead = None;
             // A failure would come again at once.
             Ok(report?)
         } else {
-            // What was found in the background comes at once.
-            drop(self.watching().take());
-            self.inner.report().within(patience).wait()
+            let ahead = {
+                let mut watching = self.watching();
+                watching.waiting_threads += 1;
+                watching.ahead.take()
+            };
+            // What it has found comes at once.
+            drop(ahead);
+            let report = self.inner.report().within(patience).wait();
+            self.watching().waiting_threads -= 1;
+            report
         };
         let holder = report.map(Report::take);
         if self.events.are_wanted() {

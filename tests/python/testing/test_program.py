@@ -87,6 +87,17 @@ def test_goes_on_without_input_that_is_no_pipe(redirection: str) -> None:
         assert process.wait(SOON) == -signal.SIGINT
 
 
+def test_goes_on_at_ctrl_c_that_a_shell_ignores_for_it() -> None:
+    shell = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND]
+    with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        hosts = process.stdout.readline().rstrip("\n")
+        process.send_signal(signal.SIGINT)
+        with zklock.Client(hosts) as zk, zk.mutex("/locks/a") as hold:
+            assert hold.token > 0
+        assert process.communicate("quit\n", SOON)[0] == "ok\n"
+
+
 def test_ends_quietly_when_nobody_reads() -> None:
     with subprocess.Popen(COMMAND, stdin=-1, stdout=-1, stderr=-1, text=True) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None

@@ -61,7 +61,8 @@ fn is_in(set: u64, signal: Signal) -> bool {
 
 /// The signals that this process gets.
 ///
-/// They are read as a pipe is, for which tokio has a type. Nothing but [`next`](Self::next) takes a signal: in [`suspend`] it must be there for the thread that wants to be stopped by it.
+/// They are read as a pipe is, for which tokio has a type. Nothing but [`next`](Self::next) takes a signal: in [`suspend`] it
+/// must be there for the thread that wants to be stopped by it.
 #[derive(Debug)]
 pub(crate) struct Signals(Receiver);
 

@@ -5,11 +5,10 @@
 
 #![allow(unsafe_code, reason = "no safe crate maps such a page")]
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::sync::atomic::AtomicU32;
 
 /// Maps a page, which is never unmapped, and returns its first number, which is zero. It returns `None` if the kernel has no such pages
-/// (before Linux 4.14), or no memory.
+/// (before Linux 4.14, or another system), or no memory.
 ///
 /// # Examples
 ///
@@ -22,7 +21,9 @@ use std::sync::atomic::AtomicU32;
 ///     assert_eq!(number.load(Ordering::Relaxed), 7);
 /// }
 /// ```
+#[cfg(all(target_os = "linux", not(miri)))]
 pub fn map() -> Option<&'static AtomicU32> {
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
     // The kernel rounds the size up to a page.
     let size = size_of::<AtomicU32>();
     let (protection, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
@@ -33,4 +34,10 @@ pub fn map() -> Option<&'static AtomicU32> {
     // SAFETY: the page is zero, which is a valid number, it is aligned, and it is never unmapped. The kernel only changes it when it
     // creates another process, before that runs.
     Some(unsafe { &*page.cast::<AtomicU32>() })
+}
+
+/// There are no such pages.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub fn map() -> Option<&'static AtomicU32> {
+    None
 }

@@ -217,6 +217,7 @@ fn names_in<'a>(parts: &[Part], text: &'a str, name: Option<&'a str>, names: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::name::{Sequence, parse_in, prefix_in};
 
     fn layout(text: &str, name: &str) -> Layout {
         let Naming::Pattern(pattern) = Naming::pattern(text).unwrap() else { panic!("{text}") };
@@ -228,6 +229,57 @@ mod tests {
             Ok(Naming::Pattern(pattern)) => Layout::new(&pattern, name).unwrap_err(),
             refused => refused.unwrap_err().to_string(),
         }
+    }
+
+    #[test]
+    fn each_of_the_well_known_layouts_is_read_and_written() {
+        let (mark, hex) = (Uuid::from_random(7), "00000000000080008000000000000007");
+        for (text, role, theirs, ours) in [
+            ("{name}_lock_{sequence}", Role::Exclusive, "report_lock_", "report_lock_".to_owned()),
+            ("{any}-{R|W}-{sequence}", Role::Read, "db-R-7-R-", format!("{hex}-R-")),
+            ("{any}-{R|W}-{sequence}", Role::Write, "192.168.0.1-W-", format!("{hex}-W-")),
+            (
+                "{any}-lock-{sequence}",
+                Role::Exclusive,
+                "7ce1b6a0-1111-4222-8333-123456789abc-lock-",
+                format!("{hex}-lock-"),
+            ),
+            ("lock-{sequence}", Role::Exclusive, "lock-", "lock-".to_owned()),
+            ("lock-{any}{sequence}", Role::Exclusive, "lock-144115188075855872", format!("lock-{hex}")),
+            (
+                "{__r__|__w__}.{name}-{any}.{sequence}",
+                Role::Write,
+                "__w__.report-a b.",
+                format!("__w__.report-{hex}."),
+            ),
+            ("{sequence}", Role::Exclusive, "", String::new()),
+        ] {
+            let layout = layout(text, "report");
+            assert_eq!(prefix_in(&layout.forms, Scheme::Pattern(role), mark, 0), ours, "{text}");
+            for prefix in [theirs, &ours] {
+                for number in [0, 7, i32::MAX, -5, i32::MIN] {
+                    let node = format!("{prefix}{}", Sequence::new(number));
+                    let name = parse_in(&layout.forms, &node).unwrap();
+                    assert_eq!((name.scheme.role(), name.sequence), (role, Sequence::new(number)), "{node}");
+                    assert_eq!((name.scheme.naming(), layout.naming().to_string().as_str()), (None, text));
+                    let has_mark = prefix == ours && layout.has_mark();
+                    assert!(!has_mark || name.uuid() == Some(mark), "{node}");
+                }
+            }
+            for other in
+                ["other_lock_0000000001", "-R-0000000001", "-lock-0000000001", "lock-1", "report_lock_1"]
+            {
+                assert!(
+                    parse_in(&layout.forms, other).is_none_or(|name| !name.chosen.is_empty()),
+                    "{text}: {other}"
+                );
+            }
+        }
+        assert!(parse_in(&layout("{any}-lock-{sequence}", "").forms, "-lock-0000000001").is_none());
+        assert!(
+            parse_in(&layout("{name}_lock_{sequence}", "report").forms, "my_report_lock_0000000001")
+                .is_none()
+        );
     }
 
     #[test]

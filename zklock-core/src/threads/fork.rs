@@ -44,6 +44,9 @@ static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
 /// ```
 pub fn has_forked() {
     NUMBERED.store(0, Ordering::Relaxed);
+    if let Some(mark) = MARK.get() {
+        mark.store(0, Ordering::Relaxed);
+    }
 }
 
 impl Process {

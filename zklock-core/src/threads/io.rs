@@ -125,8 +125,7 @@ fn open_runtime() -> io::Result<(Runtime, Arc<Descriptors>)> {
     let mut builder = Builder::new_current_thread();
     // The resolver's threads are started when needed, and end soon.
     builder.enable_all().thread_name("zklock-names").thread_keep_alive(Duration::from_millis(100));
-    // One look after each sleep, before anything of ours is used. Between two sleeps it only runs tasks, which takes no time.
-    builder.on_thread_unpark(stop_if_closed);
+    builder.on_thread_park(stop_if_closed).on_thread_unpark(stop_if_closed);
     Ok((builder.build()?, descriptors))
 }
 

@@ -28,11 +28,12 @@ __all__ = ["Injected", "Server", "Session"]
 
 
 def _main() -> int:
-    # The program waits in native code, where Python notices no Ctrl-C.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if not sys.stdin:
-        # It is closed. No socket of the server may take its place.
-        os.open(os.devnull, os.O_RDONLY)
+    # The program waits in native code, where Python notices no Ctrl-C. In the background, a shell has it ignored.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # No socket of the server may take the place of a stream that is closed.
+    while os.open(os.devnull, os.O_RDWR) <= 2:
+        pass
     return testing_program(sys.argv[1:])
 
 

@@ -199,3 +199,54 @@ fn base64(bytes: &[u8]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_becomes_the_hash_that_zookeeper_makes_of_it() {
+        // From ZooKeeper's documentation of digest authentication.
+        assert_eq!(Id::digest(b"super:admin").id, "super:xQJmxLMiHGwaqBvst5y6rkB6HQs=");
+    }
+
+    #[test]
+    fn a_null_is_taken_where_zookeeper_takes_it() {
+        let shown = [Id::new("ip", "127.0.0.1"), Id::digest(b"u:p")];
+        let wanted = |&(rights, scheme, id): &(i32, Option<&str>, Option<&str>)| Wanted {
+            rights,
+            scheme: scheme.map(str::to_owned),
+            id: id.map(str::to_owned),
+        };
+        let settled =
+            |list: &[_]| settle(Profile::V3_8, &list.iter().map(wanted).collect::<Vec<_>>(), &shown);
+        let mine = |rights| Entry { rights, who: shown[1].clone() };
+        let (auth, world, anyone) = (Some("auth"), Some("world"), Some("anyone"));
+        // Seen with 3.8.0; kazoo's CREATOR_ALL_ACL is the first.
+        assert_eq!(settled(&[(31, auth, None)]).as_deref(), Ok(&[mine(31)][..]));
+        assert_eq!(settled(&[(31, auth, None), (1, auth, None)]).as_deref(), Ok(&[mine(31), mine(1)][..]));
+        assert_eq!(
+            settled(&[(31, auth, None), (31, auth, Some(""))]).as_deref(),
+            Ok(&[mine(31), mine(31)][..])
+        );
+        for (list, code) in [
+            (&[(31, auth, None), (31, auth, None)][..], Code::MarshallingError),
+            (&[(31, auth, Some("")), (31, auth, None)], Code::MarshallingError),
+            (&[(31, world, None)], Code::MarshallingError),
+            (&[(31, Some("digest"), None)], Code::MarshallingError),
+            (&[(31, Some("ip"), None)], Code::MarshallingError),
+            (&[(31, world, anyone), (31, None, anyone)], Code::MarshallingError),
+            (&[(1, world, anyone), (31, None, anyone)], Code::InvalidAcl),
+            (&[(31, None, None)], Code::InvalidAcl),
+            (&[(31, Some("x509"), None)], Code::InvalidAcl),
+            (&[(31, Some(""), None)], Code::InvalidAcl),
+        ] {
+            assert_eq!(settled(list), Err(code), "{list:?}");
+        }
+        assert_eq!(
+            settle(Profile::V3_8, &[wanted(&(31, auth, None))], &shown[..1]),
+            Err(Code::InvalidAcl),
+            "nobody"
+        );
+    }
+}

@@ -46,6 +46,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn paths_are_what_zookeeper_takes_for_paths() {
+        for fine in ["/", "/a", "/a/b", "/a.b", "/...", "/a..", "/.a", "/ä€", "/a b"] {
+            assert_eq!(validate(Profile::V3_8, fine), Ok(()), "{fine}");
+        }
+        for bad in [
+            "",
+            "a",
+            "/a/",
+            "//",
+            "/a//b",
+            "/.",
+            "/..",
+            "/a/./b",
+            "/a/..",
+            "/\0",
+            "/\u{1f}",
+            "/\u{fffd}",
+            "/😀",
+        ] {
+            assert_eq!(validate(Profile::V3_8, bad), Err(Code::BadArguments), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_path_is_followed_by_its_parents() {
         assert_eq!(upwards("/a/b/c").collect::<Vec<_>>(), ["/a/b/c", "/a/b", "/a", "/"]);
         assert_eq!(upwards("/a").collect::<Vec<_>>(), ["/a", "/"]);
