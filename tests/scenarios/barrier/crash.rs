@@ -42,6 +42,25 @@ async fn a_member_whose_session_ends_is_told_and_the_others_do_not_wait_for_it()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_deleted_before_its_owner_knows_of_it_is_created_again_by_another_name() {
+    let (operator, path) = (operator(), "/crash/unknown");
+    operator.create(path, "");
+    let (one, proxy) = proxied_client().await;
+    let created = Trigger::reply(Kind::Create).path(path).then(Action::Pause(Gate::new()));
+    let created = proxy.on(created);
+    let a = enters(&one, path, 1);
+    assert!(created.wait(SOON), "it creates no node");
+    let first = there(&operator, path, 1);
+    operator.delete(&format!("{path}/{}", first[0]));
+    proxy.reset();
+    let a = soon(a).await.unwrap().unwrap();
+    // Others may have entered with the first one, and wait for its end.
+    assert!(!a.node().ends_with(&first[0]), "{} is used again", a.node());
+    soon(a.leave()).await.unwrap();
+    is_empty(&operator, path);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_notification_delays_by_a_session_timeout_at_most() {
     let (operator, path) = (operator(), "/crash/lost-event");
     let (one, proxy) = proxied_client().await;

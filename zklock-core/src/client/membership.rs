@@ -9,7 +9,8 @@
 //! ```
 //!
 //! **A member's name is its own, and is never used again.** So every step can be repeated after a lost reply: a node of this
-//! name is ours, and if a deletion was sent and the node is gone, we have left.
+//! name is ours, and if a deletion was sent and the node is gone, we have left. If a repeated creation makes a node, the first one may
+//! have been there and was deleted, so the member takes another name.
 
 mod node;
 

@@ -84,6 +84,17 @@ impl Node {
         (self.is_created, self.may_exist, self.czxid) = (false, false, None);
     }
 
+    /// Deletes a node that was created after an earlier creation had no answer. There may have been a first one, which was deleted,
+    /// and for whose end others wait. Returns why nothing is known yet.
+    async fn start_again(&mut self) -> Failure {
+        match self.ask(Operation::Delete { path: self.path() }).await {
+            Ok(Outcome::Done | Outcome::NoNode) => self.rename(),
+            Ok(_) => {}
+            Err(failure) => return failure,
+        }
+        Failure::Unknown
+    }
+
     fn path_of(&self, name: &str) -> String {
         format!("{}/{name}", self.directory)
     }
@@ -221,6 +232,7 @@ impl Node {
         self.watch = None;
         let outcomes = self.send(flight).await?;
         match outcomes.iter().rev().nth(2).filter(|_| creates) {
+            Some(Outcome::Created(_)) if was_sent => return Err(self.start_again().await),
             Some(Outcome::Created(nodes)) => {
                 self.is_created = true;
                 self.czxid = nodes.first().and_then(|node| node.origin).map(|origin| origin.czxid);
