@@ -17,31 +17,6 @@ UNIT = blocks("docs/jobs.md", "ini")["systemd"]["report.service"]
 ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 # Otherwise a day may end during a test.
 PERIOD = ('every="1d"', 'every="300000d"')
-# The page says where the decorator is written.
-APSCHEDULER = """
-import logging
-import signal
-import sys
-
-import zklock
-from apscheduler.schedulers.blocking import BlockingScheduler
-from reports import make_report
-
-zk = zklock.Client("127.0.0.1:2181")
-scheduler = BlockingScheduler(timezone="UTC")
-
-
-@scheduler.scheduled_job("interval", seconds=0.1)
-@zk.job("/jobs/report", every="300000d", offset="12h")
-def nightly() -> None:
-    make_report()
-
-
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    scheduler.start()
-"""
 
 
 def install(hosts: Hosts, heading: str, file: str, servers: str, *changes: tuple[str, str]) -> None:
@@ -60,18 +35,6 @@ def test_the_block_runs_on_one_host(hosts: Hosts, servers: str) -> None:
     assert second.end() == 0, second.log()
     second.said("done before, by")
     assert hosts.begun() == [first.pid]
-
-
-def test_apscheduler_runs_a_job_on_one_host(hosts: Hosts, servers: str) -> None:
-    hosts.write("jobs.py", changed(APSCHEDULER, ADDRESS, servers))
-    schedulers = [hosts.python("jobs.py") for _ in range(2)]
-    hosts.await_work(1)
-    hosts.let_go()
-    for one in schedulers:
-        one.said("executed successfully", times=5)
-        assert one.end(by=signal.SIGTERM) == 0, one.log()
-        assert "Traceback" not in one.log()
-    assert len(hosts.begun()) == 1
 
 
 def test_celery_runs_the_tasks_of_two_beats_once_in_each_period(hosts: Hosts) -> None:
