@@ -29,12 +29,8 @@ WORKS = {
     "handed over by a task": handoff(1, 2, 100, sessions=1, turns=10_000),
     "handed over by a session": handoff(1, 2, 100),
 }
-ABLE = {  # what only zklock does, and what a peer cannot
-    "lingering": {"zklock-rust", "zklock-c", "zklock-py"},
-    "reentrant": {"zklock-rust", "zklock-c", "zklock-py"},
-    "refused try": {"zklock-rust", "zklock-c", "zklock-py"},
-    "handed over by a task": {"zklock-rust", "zklock-c", "zklock-py"},
-}
+# What only zklock does, and what a peer cannot.
+ABLE = dict.fromkeys(("lingering", "reentrant", "refused try", "handed over by a task"), {"zklock-rust", "zklock-c", "zklock-py"})
 # What the C library may need at most: instructions (on x86-64, with panic-probe, which is 2,000 of them), and system calls. A machine's
 # compiler and C library make a difference to the first, and whether a thread sleeps before it is woken to both.
 MOST = {"free": (137_000, 37), "lingering": (10_300, 3.5), "reentrant": (9_200, 3.5)}

@@ -73,29 +73,22 @@ def test_ends_with_its_input_while_clients_are_there(start: Start) -> None:
         assert program.finish()[:3] == (0, "", "")
 
 
+@pytest.mark.parametrize("is_ignored", [False, True])
 @pytest.mark.parametrize("redirection", ["</dev/null", "<&-"])
-def test_goes_on_without_input_that_is_no_pipe(redirection: str) -> None:
-    command = f'exec "$@" --manual-clock {redirection}'
-    shell = ["sh", "-c", command, "sh", *COMMAND]
-    with subprocess.Popen(shell, stdout=subprocess.PIPE, text=True) as process:
+def test_goes_on_without_input_that_is_no_pipe(redirection: str, is_ignored: bool) -> None:
+    # A shell that starts it in the background has it ignore Ctrl-C.
+    command = f"""{"trap '' INT; " * is_ignored}exec "$@" --manual-clock {redirection}"""
+    with subprocess.Popen(["sh", "-c", command, "sh", *COMMAND], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         hosts = process.stdout.readline().rstrip("\n")
+        if is_ignored:
+            process.send_signal(signal.SIGINT)
         with zklock.Client(hosts) as zk, zk.mutex("/locks/a") as hold:
             assert hold.token > 0
         assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(SOON) == -signal.SIGINT
-
-
-def test_goes_on_at_ctrl_c_that_a_shell_ignores_for_it() -> None:
-    shell = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *COMMAND]
-    with subprocess.Popen(shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        hosts = process.stdout.readline().rstrip("\n")
-        process.send_signal(signal.SIGINT)
-        with zklock.Client(hosts) as zk, zk.mutex("/locks/a") as hold:
-            assert hold.token > 0
-        assert process.communicate("quit\n", SOON)[0] == "ok\n"
+        end = signal.SIGTERM if is_ignored else signal.SIGINT
+        process.send_signal(end)
+        assert process.wait(SOON) == -end
 
 
 def test_ends_quietly_when_nobody_reads() -> None:
