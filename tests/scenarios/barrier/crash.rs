@@ -61,6 +61,15 @@ async fn a_node_that_is_deleted_before_its_owner_knows_of_it_is_created_again_by
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_creates_the_directory_keeps_its_first_node() {
+    let (one, proxy) = proxied_client().await;
+    proxy.record();
+    let _member = soon(enters(&one, "/crash/fresh", 1)).await.unwrap().unwrap();
+    // Members of Curator's go on when they have counted enough nodes, and wait for none that comes later.
+    assert_eq!(proxy.counts().requests(Kind::Delete), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_notification_delays_by_a_session_timeout_at_most() {
     let (operator, path) = (operator(), "/crash/lost-event");
     let (one, proxy) = proxied_client().await;

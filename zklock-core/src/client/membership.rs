@@ -8,9 +8,9 @@
 //!                  \-- enough are there --> open --^
 //! ```
 //!
-//! **A member's name is its own, and is never used again.** So every step can be repeated after a lost reply: a node of this
-//! name is ours, and if a deletion was sent and the node is gone, we have left. If a repeated creation makes a node, the first one may
-//! have been there and was deleted, so the member takes another name.
+//! **A member's name is its own, and is created once.** So every step can be repeated after a lost reply: if a deletion was sent and
+//! the node is gone, we have left. If a creation was sent and the node is not there, it may have been there and was deleted: others
+//! wait for the end of that name, so the member takes another one.
 
 mod node;
 

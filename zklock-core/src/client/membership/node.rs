@@ -84,15 +84,17 @@ impl Node {
         (self.is_created, self.may_exist, self.czxid) = (false, false, None);
     }
 
-    /// Deletes a node that was created after an earlier creation had no answer. There may have been a first one, which was deleted,
-    /// and for whose end others wait. Returns why nothing is known yet.
-    async fn start_again(&mut self) -> Failure {
-        match self.ask(Operation::Delete { path: self.path() }).await {
-            Ok(Outcome::Done | Outcome::NoNode) => self.rename(),
-            Ok(_) => {}
-            Err(failure) => return failure,
+    /// Looks whether a creation that had no answer made the node. If it is not there, it may have been, and was deleted.
+    async fn find(&mut self) -> Result<(), Failure> {
+        let directory = self.directory.clone();
+        let flight = vec![Operation::Barrier { directory: directory.clone() }, Operation::List { directory }];
+        let children = listed(certain(self.send(flight).await?)?.pop())?;
+        if children.iter().any(|child| **child == *self.name) {
+            self.is_created = true;
+        } else {
+            self.rename();
         }
-        Failure::Unknown
+        Ok(())
     }
 
     fn path_of(&self, name: &str) -> String {
@@ -217,12 +219,15 @@ impl Node {
         if !self.session.creates_in_transactions() {
             return Err(Failure::Refused(Newer::DoubleBarrier.refusal()));
         }
+        if self.may_exist && !self.is_created {
+            self.find().await?;
+        }
         let directory = self.directory.clone();
         let mut flight = Vec::new();
         if self.in_doubt {
             flight.push(Operation::Barrier { directory: directory.clone() });
         }
-        let (creates, was_sent) = (!self.is_created, self.may_exist);
+        let creates = !self.is_created;
         if creates {
             self.may_exist = true;
             flight.push(Operation::CreateSingle { path: self.path(), data: self.data.clone() });
@@ -232,16 +237,14 @@ impl Node {
         self.watch = None;
         let outcomes = self.send(flight).await?;
         match outcomes.iter().rev().nth(2).filter(|_| creates) {
-            Some(Outcome::Created(_)) if was_sent => return Err(self.start_again().await),
             Some(Outcome::Created(nodes)) => {
                 self.is_created = true;
                 self.czxid = nodes.first().and_then(|node| node.origin).map(|origin| origin.czxid);
             }
-            // Nobody else has this name, so it is ours, and only the reply was lost.
-            Some(Outcome::NodeExists) => self.is_created = true,
             // Without the node there is nothing to delete. A session that may not delete its node has to end.
-            Some(Outcome::Refused(_)) => self.may_exist = was_sent,
+            Some(Outcome::Refused(_)) => self.may_exist = false,
             Some(Outcome::NoNode) => {
+                self.may_exist = false;
                 return Err(match self.ask(Operation::CreateParents { directory }).await? {
                     Outcome::Done => Failure::TryAgain(text_of(&Refusal::NoParent)),
                     Outcome::NoNode => Failure::Refused(text_of(&Refusal::NoRoot)),
