@@ -39,7 +39,8 @@
  * - To acquire it, once or with a timeout, and release it, see zklock_acquire, zklock_release,
  *   zklock_hold_free.
  * - To rely on what you hold, see zklock_hold_valid_for, zklock_hold_ensure, zklock_hold_token.
- * - To learn of a loss, see zklock_hold_on_lost, zklock_hold_wait_lost.
+ * - To learn of a loss, see zklock_hold_on_lost, zklock_hold_wait_lost,
+ *   zklock_hold_wait_lost_start.
  * - To run a job once in each period, see zklock_job_new, zklock_job_begin, zklock_job_end,
  *   zklock_job_free.
  * - To see who holds it and waits, see zklock_contenders.
@@ -109,7 +110,7 @@
  *
  * Versions
  *
- * - To find out the version, see zklock_version, zklock_version_number.
+ * - To find out the version, see zklock_version, zklock_abi.
  *
  * To test a program without ZooKeeper, connect it to the in-memory server that the separate program
  * zklock-testkit runs. The library itself has no functions for tests.
@@ -206,7 +207,7 @@
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
  * are zklock_client_guard, zklock_hold_read, zklock_job_last, zklock_client_set_limit, zklock_evict,
  * zklock_break_lock and zklock_request_release, which only exist as calls that wait: make them on another
- * thread. Events replace zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
+ * thread. Events replace zklock_hold_wait_wanted and zklock_observer_next.
  *
  * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is
  * readable while the client has an event: a call has its result, a hold is lost or wanted, an observer
@@ -240,7 +241,7 @@
  *     if (zklock_release_start(hold, &call) != ZKLOCK_OK || zklock_call_fd(call, &readable.fd) != ZKLOCK_OK)
  *         return fail(zklock_last_error());
  *     poll(&readable, 1, -1);
- *     if (zklock_call_finish(call, NULL) == ZKLOCK_LOST)
+ *     if (zklock_call_finish(call, 0, NULL) == ZKLOCK_LOST)
  *         fprintf(stderr, "%s\n", zklock_last_error());
  *     zklock_call_free(call);
  *
@@ -1423,14 +1424,25 @@ zklock_status zklock_hold_on_lost(zklock_hold *hold,
  *
  * @param hold the hold.
  * @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] reason why the hold was lost.
+ * @param[out] reason why the hold was lost. It may be NULL.
  * @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
- *         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
+ *         ZKLOCK_NOT_HELD if it is released or freed; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_lost(zklock_hold *hold,
                                     int64_t timeout,
                                     zklock_reason *reason);
+
+/**
+ * Starts to wait for a loss as zklock_hold_wait_lost does, and returns at once. zklock_call_finish gives
+ * the reason as its number. So a program with one hold needs no events: it waits for zklock_call_fd.
+ *
+ * @param hold the hold. If you release or free it, the call has the result ZKLOCK_NOT_HELD.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK. Other statuses come with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_wait_lost_start(zklock_hold *hold, zklock_call **call);
 
 /**
  * Creates the handle of the job at a path. This sends no request. All processes that run the job
@@ -2305,22 +2317,26 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_set_context(zklock_call *call, void *context);
 
 /**
- * Gets the result of a call and returns at once. You may call it more than once.
+ * Gets the result of a call, once there is one. You may call it more than once.
  *
  * This function only gives a number. zklock_call_hold, zklock_call_member, zklock_call_versions and
  * zklock_call_contenders give other results, and you need not call this function before them.
  *
  * @param call the call. You must still free it.
+ * @param timeout how long to wait for the result, in milliseconds; 0 in an event loop.
+ *         zklock_call_cancel on another thread ends the wait.
  * @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
- *         to be held; for zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as
+ *         to be held; for zklock_hold_wait_lost_start, the zklock_reason; for zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as
  *         the function without _start gives it; for zklock_hold_commit_start and
  *         zklock_contenders_start, the number of versions or contenders; otherwise 0. It may be NULL.
  * @return ZKLOCK_OK; ZKLOCK_PENDING while the call is running; ZKLOCK_INTERRUPTED after
- *         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
- *         that the function without _start returns.
+ *         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; ZKLOCK_DEADLOCK in a
+ *         callback, unless the timeout is 0; and everything that the function without _start returns.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_call_finish(zklock_call *call, int64_t *number);
+zklock_status zklock_call_finish(zklock_call *call,
+                                 int64_t timeout,
+                                 int64_t *number);
 
 /**
  * Stops waiting for a call, and returns at once: the call's descriptor becomes readable, its event
@@ -2881,12 +2897,12 @@ zklock_status zklock_job_last(zklock_job *job, zklock_record *record);
 const char *zklock_version(void);
 
 /**
- * Gets the version of the running library as a number. ZKLOCK_VERSION_NUMBER is the version of the
- * header.
+ * Gets the number of the interface of the running library. A binding that does not read this header
+ * compares it with the number for which it was written, and refuses to run with any other.
  *
- * @return major * 1000000 + minor * 1000 + patch
+ * @return 1 for all versions 0.1.x, 2 for 0.2.x, and so on; 1000 for all versions 1.x, 2000 for 2.x
  */
-uint32_t zklock_version_number(void);
+uint32_t zklock_abi(void);
 
 #ifdef __cplusplus
 }  // extern "C"

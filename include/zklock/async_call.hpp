@@ -16,7 +16,7 @@ namespace zklock {
 /** Not for use outside these files. */
 namespace detail {
 /** The number that a finished call gives. */
-inline std::int64_t number_of(zklock_call *done) { return ask<std::int64_t>(zklock_call_finish, done); }
+inline std::int64_t number_of(zklock_call *done) { return ask<std::int64_t>(zklock_call_finish, done, 0); }
 
 /** Gets the result of a finished call, by type. A class that owns a handle which a call can give has a function for it. */
 template <class Result>
@@ -52,7 +52,7 @@ public:
     void cancel() { check(zklock_call_cancel(get())); }
 protected:
     bool is_done() const {
-        const zklock_status status = zklock_call_finish(get(), nullptr);
+        const zklock_status status = zklock_call_finish(get(), 0, nullptr);
         if (status == ZKLOCK_PENDING) return false;
         // The paths of the writes are no longer known here.
         if (status == ZKLOCK_CONFLICT) throw conflict_error(zklock_last_error(), static_cast<std::size_t>(zklock_last_conflict()), "");

@@ -128,7 +128,7 @@
  * with _start. It gives a zklock_call, and zklock_call_finish says how the call ended. The exceptions
  * are zklock_client_guard, zklock_hold_read, zklock_job_last, zklock_client_set_limit, zklock_evict,
  * zklock_break_lock and zklock_request_release, which only exist as calls that wait: make them on another
- * thread. Events replace zklock_hold_wait_lost, zklock_hold_wait_wanted and zklock_observer_next.
+ * thread. Events replace zklock_hold_wait_wanted and zklock_observer_next.
  *
  * One descriptor per client is enough for any number of calls and holds: zklock_client_fd. It is
  * readable while the client has an event: a call has its result, a hold is lost or wanted, an observer
@@ -162,7 +162,7 @@
  *     if (zklock_release_start(hold, &call) != ZKLOCK_OK || zklock_call_fd(call, &readable.fd) != ZKLOCK_OK)
  *         return fail(zklock_last_error());
  *     poll(&readable, 1, -1);
- *     if (zklock_call_finish(call, NULL) == ZKLOCK_LOST)
+ *     if (zklock_call_finish(call, 0, NULL) == ZKLOCK_LOST)
  *         fprintf(stderr, "%s\n", zklock_last_error());
  *     zklock_call_free(call);
  *

@@ -340,19 +340,19 @@ export! {
     ///
     /// @param hold the hold.
     /// @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
-    /// @param[out] reason why the hold was lost.
+    /// @param[out] reason why the hold was lost. It may be NULL.
     /// @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
-    ///         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
+    ///         ZKLOCK_NOT_HELD if it is released or freed; ZKLOCK_DEADLOCK in a callback.
     pub fn zklock_hold_wait_lost(
         hold: *mut zklock_hold,
         timeout: i64,
         reason: *mut zklock_reason,
     ) -> zklock_status {
-        let reason = out("reason", reason)?;
         let held = Held::table().find(hold)?;
-        match held.inner.lost().within(patience(timeout)?).wait()? {
-            Some(why) => reason.set(zklock_reason::of(why)),
-            None => return Err(Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")),
+        let why = held.inner.lost().within(patience(timeout)?).wait()?;
+        let why = why.ok_or_else(is_released)?;
+        if let Ok(reason) = out("reason", reason) {
+            reason.set(zklock_reason::of(why));
         }
     }
 
@@ -383,6 +383,18 @@ starts! {
         Started::keep_with(&notice, held.inner.release_as(Owner::current()), Answer::nothing)
     }
 
+    /// Starts to wait for a loss as zklock_hold_wait_lost does, and returns at once. zklock_call_finish gives
+    /// the reason as its number. So a program with one hold needs no events: it waits for zklock_call_fd.
+    ///
+    /// @param hold the hold. If you release or free it, the call has the result ZKLOCK_NOT_HELD.
+    pub fn zklock_hold_wait_lost_start(hold: *mut zklock_hold) {
+        let held = Held::table().find(hold)?;
+        Started::keep(held.inner.lost(), &held.events, |why| match why {
+            Some(why) => Answer::Number(zklock_reason::of(why) as i64),
+            None => Answer::Status(is_released()),
+        })
+    }
+
     /// Starts to ask the servers as zklock_hold_confirm does, and returns at once. zklock_call_finish
     /// gives the milliseconds as its number.
     ///
@@ -392,4 +404,8 @@ starts! {
         let held = Held::table().find(hold)?;
         Started::keep(held.inner.confirm(), &held.events, |valid_for| Answer::Number(whole(valid_for)))
     }
+}
+
+fn is_released() -> Failure {
+    Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")
 }

@@ -1,6 +1,7 @@
 //! Calls that run in the background, for event loops. The `_start` function of each noun starts
 //! one.
 
+use crate::convert::patience;
 use crate::events::{Events, Notice, zklock_event_kind};
 use crate::export::{export, noun};
 use crate::failure::Failure;
@@ -10,8 +11,8 @@ use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HEL
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zklock::Call;
-use zklock::further::RunEntry;
-use zklock::{Error, QueuedContender};
+use zklock::further::{RunEntry, Wait};
+use zklock::{Error, ErrorKind, QueuedContender};
 
 noun! {
     /// A call that runs in the background, for event loops. Every function with _start in its name
@@ -29,6 +30,8 @@ noun! {
 
     fn freed(&self) {
         self.notice.end();
+        // Another thread may wait for the result.
+        self.running.cancel();
     }
 }
 
@@ -56,14 +59,22 @@ pub(crate) struct Started {
 /// A call whose result becomes an answer.
 trait Running: Send + Sync {
     fn fetch(&self) -> Option<Result<Answer, Error>>;
+    fn wait(&self, wait: Wait) -> Result<(), Error>;
     fn cancel(&self);
 }
 
 struct Answered<T, A>(zklock::further::Started<T>, A);
 
-impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
+impl<T: Send + 'static, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     fn fetch(&self) -> Option<Result<Answer, Error>> {
         self.0.fetch().map(|result| result.map(&self.1))
+    }
+
+    fn wait(&self, wait: Wait) -> Result<(), Error> {
+        match self.0.done().within(wait).wait() {
+            Err(late) if late.kind() == ErrorKind::Timeout => Ok(()),
+            waited => waited,
+        }
     }
 
     fn cancel(&self) {
@@ -205,21 +216,31 @@ export! {
         Started::table().find(call)?.notice.set_context(Context(context));
     }
 
-    /// Gets the result of a call and returns at once. You may call it more than once.
+    /// Gets the result of a call, once there is one. You may call it more than once.
     ///
     /// This function only gives a number. zklock_call_hold, zklock_call_member, zklock_call_versions and
     /// zklock_call_contenders give other results, and you need not call this function before them.
     ///
     /// @param call the call. You must still free it.
+    /// @param timeout how long to wait for the result, in milliseconds; 0 in an event loop.
+    ///         zklock_call_cancel on another thread ends the wait.
     /// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
-    ///         to be held; for zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as
+    ///         to be held; for zklock_hold_wait_lost_start, the zklock_reason; for zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as
     ///         the function without _start gives it; for zklock_hold_commit_start and
     ///         zklock_contenders_start, the number of versions or contenders; otherwise 0. It may be NULL.
     /// @return ZKLOCK_OK; ZKLOCK_PENDING while the call is running; ZKLOCK_INTERRUPTED after
-    ///         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
-    ///         that the function without _start returns.
-    pub fn zklock_call_finish(call: *mut zklock_call, number: *mut i64) -> zklock_status {
-        let answer = Started::table().find(call)?.answer(|answer| Ok(answer.number()))?;
+    ///         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; ZKLOCK_DEADLOCK in a
+    ///         callback, unless the timeout is 0; and everything that the function without _start returns.
+    pub fn zklock_call_finish(call: *mut zklock_call, timeout: i64, number: *mut i64) -> zklock_status {
+        let (call, wait) = (Started::table().find(call)?, Wait::from(patience(timeout)?));
+        if wait != Wait::Once {
+            call.running.wait(wait)?;
+            if call.known().is_some() {
+                // The I/O thread wakes this thread before it says so.
+                call.notice.happen();
+            }
+        }
+        let answer = call.answer(|answer| Ok(answer.number()))?;
         if let Ok(number) = out("number", number) {
             number.set(answer);
         }

@@ -16,14 +16,17 @@ pub extern "C-unwind" fn zklock_version() -> *const c_char {
     call::plain("zklock_version", VERSION.as_ptr(), || VERSION.as_ptr())
 }
 
-/// Gets the version of the running library as a number. ZKLOCK_VERSION_NUMBER is the version of the
-/// header.
+/// Gets the number of the interface of the running library. A binding that does not read this header
+/// compares it with the number for which it was written, and refuses to run with any other.
 ///
-/// @return major * 1000000 + minor * 1000 + patch
+/// @return 1 for all versions 0.1.x, 2 for 0.2.x, and so on; 1000 for all versions 1.x, 2000 for 2.x
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_version_number() -> u32 {
-    call::plain("zklock_version_number", 0, || {
-        let parts = env!("CARGO_PKG_VERSION").split('.').map(|part| part.parse().unwrap_or(0));
-        parts.fold(0, |number, part: u32| number * 1000 + part)
+pub extern "C-unwind" fn zklock_abi() -> u32 {
+    call::plain("zklock_abi", 0, || {
+        let part = |part: &str| part.parse().unwrap_or(0);
+        match part(env!("CARGO_PKG_VERSION_MAJOR")) {
+            0 => part(env!("CARGO_PKG_VERSION_MINOR")),
+            major => major * 1000,
+        }
     })
 }

@@ -219,19 +219,20 @@ TEST(our_threads_take_nothing_but_faults) {
     snprintf(by_name, sizeof by_name, "localhost%s", strrchr(servers(), ':'));
     const char *const hosts[] = {by_name, "no-such-host.invalid:2181", "no-such-host.invalid,localhost:1"};
     for (size_t at = 0; at < COUNT(hosts); at++) {
-        pthread_t connecting = start_thread(connect_by, (void *)hosts[at]);
-        size_t most = 0;
-        void *failed_to = NULL;
-        int ended = 0;
-        do {
-            /* Check once more after its end, because the threads that look up names stay for a while. */
-            ended = pthread_tryjoin_np(connecting, &failed_to) == 0;
-            size_t now = check_masks(names, sizeof names);
-            most = now > most ? now : most;
-        } while (!ended);
-        CHECK(!failed_to == !at);
-        /* Another thread looks up the names. */
-        CHECK(most > 3);
+        /* Another thread looks up the names. It lives so briefly that a busy machine may miss it. */
+        for (size_t most = 0, turn = 0; most <= 3; turn++) {
+            CHECK(turn < 100);
+            pthread_t connecting = start_thread(connect_by, (void *)hosts[at]);
+            void *failed_to = NULL;
+            int ended = 0;
+            do {
+                /* Check once more after its end, because that thread stays for a while. */
+                ended = pthread_tryjoin_np(connecting, &failed_to) == 0;
+                size_t now = check_masks(names, sizeof names);
+                most = now > most ? now : most;
+            } while (!ended);
+            CHECK(!failed_to == !at);
+        }
     }
     EVENTUALLY(faults_pass("zklock-io") && faults_pass("zklock-calls"));
     printf("  %s\n", names);

@@ -21,6 +21,7 @@ WAITS = {
     "zklock_hold_wait_lost": ("CLOSED", "LIVE"),
     "zklock_hold_wait_wanted": ("WANTED", "LIVE"),
     "zklock_observer_next": ("LIVE", "TOLD"),
+    "zklock_call_finish": ("SHOWN", "LIVE"),
     "zklock_client_connect": ("LIVE", None),
     "zklock_client_connect_start": ("LIVE", None),
 }
@@ -31,7 +32,7 @@ VALUES = {
     "zklock_status_name": ('"ZKLOCK_OK"', '"unknown"'),
     "zklock_last_error": ("NULL", '""'),
     "zklock_version": ("ZKLOCK_VERSION", "ZKLOCK_VERSION"),
-    "zklock_version_number": ("ZKLOCK_VERSION_NUMBER", "0"),
+    "zklock_abi": ("ZKLOCK_VERSION_MINOR", "0"),
     "zklock_last_conflict": ("-1", "-1"),
 }
 
@@ -353,7 +354,7 @@ class Matrix:
             wanted = "ZKLOCK_TIMEOUT" if is_late and timeout == "0" else "ZKLOCK_OK"
             yield f"{timeout}, {name} {ready.lower()}", ("NUMBER", timeout), (wanted, {name: (ready, kind)})
         for timeout in ([*LONG, "0"] if starts else ["0", "1"]) if vain else []:
-            wanted = "ZKLOCK_OK" if starts else "ZKLOCK_TIMEOUT"
+            wanted = "ZKLOCK_OK" if starts else "ZKLOCK_PENDING" if "ZKLOCK_PENDING" in function.own else "ZKLOCK_TIMEOUT"
             yield f"{timeout}, {name} {vain.lower()}", ("NUMBER", timeout), (wanted, {name: (vain, kind)})
         yield from ((timeout, ("NUMBER", timeout), "ZKLOCK_INVALID_ARGUMENT") for timeout in LATE)
 

@@ -103,7 +103,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     OK(zklock_release_start(hold, &call));
     event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && event.hold == hold && event.context == &of_acquire);
-    IS(zklock_call_finish(call, NULL), ZKLOCK_LOST);
+    IS(zklock_call_finish(call, 0, NULL), ZKLOCK_LOST);
     zklock_call_free(call);
     zklock_hold_free(hold);
 

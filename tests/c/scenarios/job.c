@@ -122,12 +122,12 @@ TEST(runs_are_begun_and_ended_in_an_event_loop) {
     IS(zklock_call_hold(call, &none), ZKLOCK_PENDING);
     OK(zklock_job_end_start(run, NULL, &ending));
     CHECK(expect(client, ZKLOCK_EVENT_CALL).call == ending);
-    OK(zklock_call_finish(ending, NULL));
+    OK(zklock_call_finish(ending, 0, NULL));
     zklock_call_free(ending);
     zklock_hold_free(run);
     await_call(call);
     IS(zklock_call_hold(call, &none), ZKLOCK_DONE);
-    IS(zklock_call_finish(call, NULL), ZKLOCK_DONE);
+    IS(zklock_call_finish(call, 0, NULL), ZKLOCK_DONE);
     zklock_call_free(call);
     zklock_job_free(job);
     zklock_job_free(others);

@@ -27,7 +27,7 @@ static zklock_hold *ends(zklock_call *call, zklock_status wanted) {
     for (int again = 0; again < 2; again++) {
         IS(zklock_call_hold(call, &none), wanted == ZKLOCK_OK ? ZKLOCK_NOT_HELD : wanted);
         if (wanted == ZKLOCK_OK) SAYS("a hold was already taken");
-        IS(zklock_call_finish(call, NULL), wanted);
+        IS(zklock_call_finish(call, 0, NULL), wanted);
     }
     CHECK(!none && readable(descriptor_of(call), 0));
     zklock_call_free(call);
@@ -37,16 +37,16 @@ static zklock_hold *ends(zklock_call *call, zklock_status wanted) {
 /* Checks that a call has no result yet. */
 static void goes_on(zklock_call *call) {
     CHECK(!readable(descriptor_of(call), 30));
-    IS(zklock_call_finish(call, NULL), ZKLOCK_PENDING);
+    IS(zklock_call_finish(call, 0, NULL), ZKLOCK_PENDING);
 }
 
 /* Waits for the result, which is a number, and frees the call. */
 static int64_t number_of(zklock_call *call) {
     int64_t number = -1;
     await_call(call);
-    OK(zklock_call_finish(call, &number));
+    OK(zklock_call_finish(call, 0, &number));
     /* The result may be fetched again. */
-    OK(zklock_call_finish(call, NULL));
+    OK(zklock_call_finish(call, 0, NULL));
     zklock_call_free(call);
     return number;
 }
@@ -55,7 +55,7 @@ static int64_t number_of(zklock_call *call) {
 static void fails_with(zklock_call *call, zklock_status status) {
     int64_t number = -1;
     await_call(call);
-    IS(zklock_call_finish(call, &number), status);
+    IS(zklock_call_finish(call, 0, &number), status);
     CHECK(number == -1);
     zklock_call_free(call);
 }
@@ -97,13 +97,13 @@ TEST(a_grant_that_is_lost_before_it_is_fetched_is_told_and_not_delivered) {
     zklock_call *call = start(all.lock, SOON_MS);
     zklock_hold *hold = NULL;
     await_call(call);
-    OK(zklock_call_finish(call, NULL));
+    OK(zklock_call_finish(call, 0, NULL));
     ground("delete %s/%.90s", all.path, ground("children %s", all.path));
     EVENTUALLY(stats_of(all.client).losses == 1);
     for (int again = 0; again < 2; again++) {
         IS(zklock_call_hold(call, &hold), ZKLOCK_LOST);
         SAYS("node");
-        IS(zklock_call_finish(call, NULL), ZKLOCK_LOST);
+        IS(zklock_call_finish(call, 0, NULL), ZKLOCK_LOST);
     }
     CHECK(!hold && readable(descriptor_of(call), 0));
     zklock_call_free(call);
@@ -129,11 +129,12 @@ TEST(a_wait_needs_no_descriptor_before_one_is_asked_for) {
     SAYS("raise the limit of open files");
     CHECK(descriptor == -7);
     /* The calls go on without a descriptor. */
-    EVENTUALLY(zklock_call_finish(call, NULL) == ZKLOCK_OK);
+    OK(zklock_call_finish(call, SOON_MS, NULL));
     zklock_call_free(call);
     OK(zklock_release_start(hold, &call));
-    EVENTUALLY(zklock_call_hold(waits, &next) == ZKLOCK_OK);
-    EVENTUALLY(zklock_call_finish(call, NULL) == ZKLOCK_OK);
+    OK(zklock_call_finish(waits, SOON_MS, NULL));
+    OK(zklock_call_hold(waits, &next));
+    OK(zklock_call_finish(call, SOON_MS, NULL));
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
     /* A descriptor that is made late is readable at once, or is not, just like one that was made early. */
     CHECK(readable(descriptor_of(waits), 0) && readable(descriptor_of(call), 0));
@@ -187,7 +188,7 @@ TEST(a_failure_comes_with_the_result) {
     zklock_write write = {.kind = ZKLOCK_WRITE_DELETE, .path = "/there/is/none", .version = ZKLOCK_ANY_VERSION};
     OK(zklock_hold_commit_start(hold, &write, 1, &call));
     await_call(call);
-    IS(zklock_call_finish(call, NULL), ZKLOCK_CONFLICT);
+    IS(zklock_call_finish(call, 0, NULL), ZKLOCK_CONFLICT);
     CHECK(zklock_last_conflict() == 0);
     SAYS("zklock_call_finish");
     IS(zklock_call_versions(call, NULL), ZKLOCK_CONFLICT);
@@ -199,9 +200,10 @@ TEST(a_failure_comes_with_the_result) {
     CHECK(readable(descriptor_of(call), 0) && number_of(call) == 0);
     OK(zklock_release_start(inner, &call));
     fails_with(call, ZKLOCK_NOT_HELD);
+    OK(zklock_hold_wait_lost_start(hold, &call));
+    goes_on(call);
     ground("delete %s", node_of(hold));
-    zklock_reason reason;
-    OK(zklock_hold_wait_lost(hold, SOON_MS, &reason));
+    CHECK(number_of(call) == ZKLOCK_REASON_NODE_DELETED);
     OK(zklock_hold_confirm_start(hold, &call));
     fails_with(call, ZKLOCK_LOST);
     OK(zklock_release_start(hold, &call));
@@ -209,6 +211,37 @@ TEST(a_failure_comes_with_the_result) {
     zklock_hold_free(inner);
 
     free_all(hold, lock, client);
+}
+
+static void *finishes(void *call) { return (void *)(intptr_t)zklock_call_finish(call, ZKLOCK_FOREVER, NULL); }
+
+TEST(a_thread_waits_for_a_call_until_it_has_a_result_or_is_cancelled_or_freed) {
+    rivals all = new_rivals();
+    zklock_hold *hold = acquire(all.others, SOON_MS);
+    zklock_call *call = start(all.lock, ZKLOCK_FOREVER), *loss;
+    IS(zklock_call_finish(call, 1, NULL), ZKLOCK_PENDING);
+    thread waiter = start_thread(finishes, call);
+    OK(zklock_call_cancel(call));
+    IS(join_status(waiter), ZKLOCK_INTERRUPTED);
+    zklock_call_free(call);
+
+    call = start(all.lock, ZKLOCK_FOREVER);
+    OK(zklock_hold_wait_lost_start(hold, &loss));
+    waiter = start_thread(finishes, call);
+    give_back(hold);
+    OK(join_status(waiter));
+    fails_with(loss, ZKLOCK_NOT_HELD);
+    hold = ends(call, ZKLOCK_OK);
+
+    call = start(all.others, ZKLOCK_FOREVER);
+    waiter = start_thread(finishes, call);
+    /* By then the thread waits, most likely. */
+    IS(zklock_call_finish(call, 50, NULL), ZKLOCK_PENDING);
+    zklock_call_free(call);
+    zklock_status freed = join_status(waiter);
+    CHECK(freed == ZKLOCK_INTERRUPTED || freed == ZKLOCK_INVALID_HANDLE);
+    give_back(hold);
+    free_rivals(&all);
 }
 
 TEST(what_is_freed_or_cancelled_leaves_nothing_behind_and_what_has_begun_goes_on) {

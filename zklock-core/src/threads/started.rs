@@ -1,5 +1,6 @@
 //! A call that goes on in the background, for event loops.
 
+use super::call::{Beginning, Call};
 use super::descriptors::{Listener, Opened};
 use super::io::{Io, check_descriptors};
 use super::wait::Future;
@@ -64,6 +65,17 @@ struct Waits<T> {
     call: Future<T>,
     /// Wakes the task. Before the task has polled the call, that will come anyway.
     waker: Waker,
+    /// Wakes the threads that wait for the result.
+    waiting: Vec<Waker>,
+}
+
+impl<T> State<T> {
+    /// Ends the wait, with this result.
+    fn settle(&mut self, result: Result<T, Error>) {
+        if let Self::Waits(waits) = std::mem::replace(self, Self::Ready(result)) {
+            waits.waiting.into_iter().for_each(Waker::wake);
+        }
+    }
 }
 
 impl<T: Send + 'static> Started<T> {
@@ -75,7 +87,7 @@ impl<T: Send + 'static> Started<T> {
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
         io.check()?;
-        let waits = Waits { call, waker: Waker::noop().clone() };
+        let waits = Waits { call, waker: Waker::noop().clone(), waiting: Vec::new() };
         let state = Arc::new(Mutex::new(State::Waits(waits)));
         let waits = state.clone();
         let listener = Listener::once((), |()| ready());
@@ -88,6 +100,30 @@ impl<T: Send + 'static> Started<T> {
         });
         let task = Task { handle, io: io.clone() };
         Ok(Self { state, task: Some(task), ready: Some(listener), opened: io.opened(), wait, accept })
+    }
+
+    /// Returns a call that ends when there is a result to [`fetch`](Self::fetch). So a thread can wait for what another one cancels.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # fn example(acquiring: zklock::further::Started<zklock::Hold>) -> Result<(), zklock::Error> {
+    /// acquiring.done().wait()?;
+    /// let hold = acquiring.fetch().expect("there is a result")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn done(&self) -> Call<()> {
+        let Some(Task { io, .. }) = &self.task else { return Call::new(|| Ok(Beginning::Over(Ok(())))) };
+        let (io, state) = (io.clone(), self.state.clone());
+        let ended = poll_fn(move |context| match &mut *lock_ignoring_poison(&state) {
+            State::Waits(waits) => {
+                waits.waiting.push(context.waker().clone());
+                Poll::Pending
+            }
+            State::Ready(_) | State::Fetched => Poll::Ready(Ok(())),
+        });
+        Call::new(move || Ok(Beginning::goes_on(&io, ended)))
     }
 
     /// Makes a call that has its result from the beginning.
@@ -172,7 +208,7 @@ impl<T> Started<T> {
             Poll::Pending if self.wait.is_long_over() => Err(too_late()),
             Poll::Pending => return,
         };
-        *state = State::Ready(result);
+        state.settle(result);
     }
 
     /// Ends the wait. From now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless
@@ -200,7 +236,7 @@ impl<T> Started<T> {
         let cancelled = Error::new(ErrorKind::Interrupted, "the wait was cancelled");
         let mut state = lock_ignoring_poison(&self.state);
         if let State::Waits(_) = *state {
-            *state = State::Ready(Err(cancelled));
+            state.settle(Err(cancelled));
         }
         drop(state);
         self.abort();
@@ -220,7 +256,7 @@ fn poll<T>(state: &Mutex<State<T>>, context: &mut Context<'_>) -> Poll<bool> {
     let State::Waits(waits) = &mut *state else { return Poll::Ready(false) };
     waits.waker.clone_from(context.waker());
     waits.call.as_mut().poll(context).map(|result| {
-        *state = State::Ready(result);
+        state.settle(result);
         true
     })
 }

@@ -40,7 +40,7 @@ static void on_event(const zklock_event *event) {
         hold = NULL;
         leave("lost: the work has stopped, another may have the lock");
     } else if (event->kind == ZKLOCK_EVENT_CALL) { /* the release */
-        result = zklock_call_finish(event->call, NULL);
+        result = zklock_call_finish(event->call, 0, NULL);
         zklock_call_free(event->call);
         leave(result == ZKLOCK_OK ? NULL : zklock_last_error());
     } else if (event->kind == ZKLOCK_EVENT_DISCONNECTED) {
