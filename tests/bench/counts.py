@@ -25,7 +25,7 @@ WORKS = {
     "lingering": uncontended(1, 500, 50, linger=60),
     "reentrant": uncontended(1, 500, 50, reentrant=1),
     "refused try": tries(1, 100, 20),
-    "one of 1,000": manylocks(1, 1),
+    "one of a thousand": manylocks(1, 1),
     "handed over by a task": handoff(1, 2, 100, sessions=1, turns=10_000),
     "handed over by a session": handoff(1, 2, 100),
 }
@@ -53,7 +53,10 @@ def calls(folder):
 
 
 TOOLS = {
-    "instructions": (lambda folder: ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p"], instructions),
+    "instructions": (
+        lambda folder: ["valgrind", "-q", "--max-threads=1100", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p"],
+        instructions,
+    ),
     "system calls": (lambda folder: ["strace", "-f", "-qq", "-o", f"{folder}/strace"], calls),
 }
 

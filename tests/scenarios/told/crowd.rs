@@ -138,9 +138,10 @@ async fn after_a_reconnect_thousands_send_few_requests_at_a_time_and_no_writes()
 
     let (record, beats) = crowd.silence().await;
     let writes = count(&record, Kind::Multi);
-    assert!(writes <= beats + holds.len() / 10, "{writes} writes, and not more than {beats} beats");
-    // A busy machine may have had no time for the heartbeat.
+    // A busy machine may have had no time for the heartbeat. Then all waiters enter again, in another session.
     let lost = crowd.client.stats().losses;
+    let most = beats + holds.len() / 10;
+    assert!(lost > 0 || writes <= most, "{writes} writes, and not more than {beats} beats");
     let looks = |message: &&Message| message.kind == Kind::GetChildren && message.path.starts_with("/held/");
     let guarded = record.iter().filter(looks).count();
     assert!(lost > 0 || guarded >= holds.len(), "{guarded} holds are guarded again");
