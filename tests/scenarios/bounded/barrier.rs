@@ -2,7 +2,7 @@
 
 use crate::support::members::{barrier, enters, is_empty, there, within};
 use crate::support::{GRACE, client, operator, options, proxied_client, says, settled, soon};
-use ground::{Direction, Proxy, not_later, shared};
+use ground::{Direction, Proxy, not_later, or_once_more, shared};
 use std::time::{Duration, Instant};
 use zklock::further::{Barrier, DoubleBarrier, Member};
 use zklock::{Client, Error, ErrorKind};
@@ -14,8 +14,8 @@ async fn late<T>(timeout: Duration, call: impl Future<Output = Result<T, Error>>
     let start = Instant::now();
     let error = soon(call).await.map(drop).unwrap_err();
     let took = start.elapsed();
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    // The machine itself may be late.
+    // The machine itself may be late, and a connection slow.
+    or_once_more(error.kind() == ErrorKind::Timeout, &error.to_string());
     assert!(took >= timeout, "{took:?}: {error}");
     not_later(took, timeout + GRACE * 3);
     error

@@ -118,7 +118,9 @@ async fn a_lock_goes_from_one_to_the_next_over_tls() {
 /// A TLS record has 16 KiB at most.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_of_many_records_is_read_whole() {
-    let client = soon(Client::connect(options(&strict().tls_connect_string()).tls(known(strict())))).await;
+    // Not lost on a busy machine.
+    let options = options(&strict().tls_connect_string()).session_timeout(Duration::from_secs(30));
+    let client = soon(Client::connect(options.tls(known(strict())))).await;
     let (client, path) = (client.unwrap(), "/tls-long");
     let admin = Admin::connect(strict().server(0).address());
     admin.create(path, "");
