@@ -2326,17 +2326,16 @@ zklock_status zklock_call_set_context(zklock_call *call, void *context);
  * @param timeout how long to wait for the result, in milliseconds; 0 in an event loop.
  *         zklock_call_cancel on another thread ends the wait.
  * @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
- *         to be held; for zklock_hold_wait_lost_start, the zklock_reason; for zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as
- *         the function without _start gives it; for zklock_hold_commit_start and
- *         zklock_contenders_start, the number of versions or contenders; otherwise 0. It may be NULL.
+ *         to be held; for zklock_hold_wait_lost_start, the zklock_reason; for
+ *         zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as the function without
+ *         _start gives it; for zklock_hold_commit_start and zklock_contenders_start, the number of
+ *         versions or contenders; otherwise 0. It may be NULL.
  * @return ZKLOCK_OK; ZKLOCK_PENDING while the call is running; ZKLOCK_INTERRUPTED after
  *         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; ZKLOCK_DEADLOCK in a
- *         callback, unless the timeout is 0; and everything that the function without _start returns.
+ *         callback that would have to wait; and everything that the function without _start returns.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_call_finish(zklock_call *call,
-                                 int64_t timeout,
-                                 int64_t *number);
+zklock_status zklock_call_finish(zklock_call *call, int64_t timeout, int64_t *number);
 
 /**
  * Stops waiting for a call, and returns at once: the call's descriptor becomes readable, its event

@@ -71,7 +71,7 @@ impl<T: Send + 'static, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T
     }
 
     fn wait(&self, wait: Wait) -> Result<(), Error> {
-        match self.0.done().within(wait).wait() {
+        match self.0.wait(wait) {
             Err(late) if late.kind() == ErrorKind::Timeout => Ok(()),
             waited => waited,
         }
@@ -225,15 +225,16 @@ export! {
     /// @param timeout how long to wait for the result, in milliseconds; 0 in an event loop.
     ///         zklock_call_cancel on another thread ends the wait.
     /// @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
-    ///         to be held; for zklock_hold_wait_lost_start, the zklock_reason; for zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as
-    ///         the function without _start gives it; for zklock_hold_commit_start and
-    ///         zklock_contenders_start, the number of versions or contenders; otherwise 0. It may be NULL.
+    ///         to be held; for zklock_hold_wait_lost_start, the zklock_reason; for
+    ///         zklock_barrier_set_start and zklock_barrier_remove_start, 1 or 0, as the function without
+    ///         _start gives it; for zklock_hold_commit_start and zklock_contenders_start, the number of
+    ///         versions or contenders; otherwise 0. It may be NULL.
     /// @return ZKLOCK_OK; ZKLOCK_PENDING while the call is running; ZKLOCK_INTERRUPTED after
     ///         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; ZKLOCK_DEADLOCK in a
-    ///         callback, unless the timeout is 0; and everything that the function without _start returns.
+    ///         callback that would have to wait; and everything that the function without _start returns.
     pub fn zklock_call_finish(call: *mut zklock_call, timeout: i64, number: *mut i64) -> zklock_status {
         let (call, wait) = (Started::table().find(call)?, Wait::from(patience(timeout)?));
-        if wait != Wait::Once {
+        if wait != Wait::Once && call.known().is_none() {
             call.running.wait(wait)?;
             if call.known().is_some() {
                 // The I/O thread wakes this thread before it says so.

@@ -243,8 +243,9 @@ class Matrix:
             if not re.search(r"ZKLOCK_DEADLOCK[^;.]* in a callback", function.said):
                 raise NotUnderstood(f"{function.name}: ZKLOCK_DEADLOCK, but not in a callback?")
             wanted = "ZKLOCK_DEADLOCK"
-            # A new one may have something to report already.
-            good = [("TOLD", "OBSERVER") if given == ("LIVE", "OBSERVER") else given for given in good]
+            # A new one may have something to report already, and what has its result waits for nothing.
+            waiting = {("LIVE", "OBSERVER"): ("TOLD", "OBSERVER"), ("SHOWN", "CALL"): ("LIVE", "CALL")}
+            good = [waiting.get(given, given) for given in good]
         self.add(function, "good arguments", place, good, wanted, text)
 
     def variants(self, function, parameter):

@@ -42,22 +42,26 @@ async fn a_member_whose_session_ends_is_told_and_the_others_do_not_wait_for_it()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_is_deleted_before_its_owner_knows_of_it_is_created_again_by_another_name() {
-    let (operator, path) = (operator(), "/crash/unknown");
-    operator.create(path, "");
-    let (one, proxy) = proxied_client().await;
-    let created = Trigger::reply(Kind::Create).path(path).then(Action::Pause(Gate::new()));
-    let created = proxy.on(created);
-    let a = enters(&one, path, 1);
-    assert!(created.wait(SOON), "it creates no node");
-    let first = there(&operator, path, 1);
-    operator.delete(&format!("{path}/{}", first[0]));
-    proxy.reset();
-    let a = soon(a).await.unwrap().unwrap();
-    // Others may have entered with the first one, and wait for its end.
-    assert!(!a.node().ends_with(&first[0]), "{} is used again", a.node());
-    soon(a.leave()).await.unwrap();
-    is_empty(&operator, path);
+async fn a_node_whose_creation_had_no_answer_is_found_or_if_it_is_deleted_created_by_another_name() {
+    for is_deleted in [false, true] {
+        let (operator, path) = (operator(), format!("/crash/unknown-{is_deleted}"));
+        operator.create(&path, "");
+        let (one, proxy) = proxied_client().await;
+        let created = Trigger::reply(Kind::Create).path(&path).then(Action::Pause(Gate::new()));
+        let created = proxy.on(created);
+        let a = enters(&one, &path, 1);
+        assert!(created.wait(SOON), "it creates no node");
+        let first = there(&operator, &path, 1);
+        if is_deleted {
+            operator.delete(&format!("{path}/{}", first[0]));
+        }
+        proxy.reset();
+        let a = soon(a).await.unwrap().unwrap();
+        // Others may have entered with the first one, and wait for its end.
+        assert_ne!(a.node().ends_with(&first[0]), is_deleted, "{first:?}, and then {}", a.node());
+        soon(a.leave()).await.unwrap();
+        is_empty(&operator, &path);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,7 +70,7 @@ async fn a_member_that_creates_the_directory_keeps_its_first_node() {
     proxy.record();
     let _member = soon(enters(&one, "/crash/fresh", 1)).await.unwrap().unwrap();
     // Members of Curator's go on when they have counted enough nodes, and wait for none that comes later.
-    assert_eq!(proxy.counts().requests(Kind::Delete), 0);
+    assert_eq!([Kind::Create, Kind::Delete].map(|kind| proxy.counts().requests(kind)), [2, 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

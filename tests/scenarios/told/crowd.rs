@@ -140,8 +140,8 @@ async fn after_a_reconnect_thousands_send_few_requests_at_a_time_and_no_writes()
     let writes = count(&record, Kind::Multi);
     // A busy machine may have had no time for the heartbeat. Then all waiters enter again, in another session.
     let lost = crowd.client.stats().losses;
-    let most = beats + holds.len() / 10;
-    assert!(lost > 0 || writes <= most, "{writes} writes, and not more than {beats} beats");
+    let most = beats + holds.len() / 10 + if lost > 0 { 2 * others.len() } else { 0 };
+    assert!(writes <= most, "{writes} writes, and not more than {beats} beats");
     let looks = |message: &&Message| message.kind == Kind::GetChildren && message.path.starts_with("/held/");
     let guarded = record.iter().filter(looks).count();
     assert!(lost > 0 || guarded >= holds.len(), "{guarded} holds are guarded again");

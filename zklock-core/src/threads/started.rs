@@ -1,18 +1,19 @@
 //! A call that goes on in the background, for event loops.
 
-use super::call::{Beginning, Call};
 use super::descriptors::{Listener, Opened};
 use super::io::{Io, check_descriptors};
-use super::wait::Future;
+use super::wait::{self, Future};
 use crate::base::error::{Error, ErrorKind};
-use crate::base::sync::{Mutex, lock_ignoring_poison};
+use crate::base::sync::{Mutex, MutexGuard, lock_ignoring_poison};
 use crate::base::wait::{Wait, too_late};
 use std::fmt;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// A call that goes on in the background. See [`Call::detach`](super::call::Call::detach).
@@ -37,7 +38,7 @@ use tokio::task::AbortHandle;
 /// ```
 #[must_use = "dropping it ends the call"]
 pub struct Started<T> {
-    state: Arc<Mutex<State<T>>>,
+    shared: Arc<Shared<T>>,
     /// `None` if there was a result from the beginning.
     task: Option<Task>,
     /// What is called when there is a result.
@@ -65,16 +66,28 @@ struct Waits<T> {
     call: Future<T>,
     /// Wakes the task. Before the task has polled the call, that will come anyway.
     waker: Waker,
-    /// Wakes the threads that wait for the result.
-    waiting: Vec<Waker>,
 }
 
-impl<T> State<T> {
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    /// For the threads that wait for the result.
+    ended: Notify,
+}
+
+impl<T> Shared<T> {
+    fn new(state: State<T>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::new(state), ended: Notify::new() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        lock_ignoring_poison(&self.state)
+    }
+
     /// Ends the wait, with this result.
-    fn settle(&mut self, result: Result<T, Error>) {
-        if let Self::Waits(waits) = std::mem::replace(self, Self::Ready(result)) {
-            waits.waiting.into_iter().for_each(Waker::wake);
-        }
+    fn settle(&self, mut state: MutexGuard<'_, State<T>>, result: Result<T, Error>) {
+        *state = State::Ready(result);
+        drop(state);
+        self.ended.notify_waiters();
     }
 }
 
@@ -87,9 +100,8 @@ impl<T: Send + 'static> Started<T> {
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
         io.check()?;
-        let waits = Waits { call, waker: Waker::noop().clone(), waiting: Vec::new() };
-        let state = Arc::new(Mutex::new(State::Waits(waits)));
-        let waits = state.clone();
+        let shared = Shared::new(State::Waits(Waits { call, waker: Waker::noop().clone() }));
+        let waits = shared.clone();
         let listener = Listener::once((), |()| ready());
         let ready = Arc::downgrade(&listener);
         io.tell(ready.clone());
@@ -99,37 +111,47 @@ impl<T: Send + 'static> Started<T> {
             }
         });
         let task = Task { handle, io: io.clone() };
-        Ok(Self { state, task: Some(task), ready: Some(listener), opened: io.opened(), wait, accept })
+        Ok(Self { shared, task: Some(task), ready: Some(listener), opened: io.opened(), wait, accept })
     }
 
-    /// Returns a call that ends when there is a result to [`fetch`](Self::fetch). So a thread can wait for what another one cancels.
+    /// Waits on this thread until there is a result to [`fetch`](Self::fetch). Another thread may [`cancel`](Self::cancel) it
+    /// meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Timeout`] when the time is up;
+    /// * [`ErrorKind::Deadlock`] in a callback and on a thread of a tokio runtime;
+    /// * [`ErrorKind::Forked`] and [`ErrorKind::Closed`] as for [`fetch`](Self::fetch).
     ///
     /// # Examples
     ///
     /// ```no_run
+    /// # use zklock::further::Wait;
     /// # fn example(acquiring: zklock::further::Started<zklock::Hold>) -> Result<(), zklock::Error> {
-    /// acquiring.done().wait()?;
+    /// acquiring.wait(Wait::Forever)?;
     /// let hold = acquiring.fetch().expect("there is a result")?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn done(&self) -> Call<()> {
-        let Some(Task { io, .. }) = &self.task else { return Call::new(|| Ok(Beginning::Over(Ok(())))) };
-        let (io, state) = (io.clone(), self.state.clone());
-        let ended = poll_fn(move |context| match &mut *lock_ignoring_poison(&state) {
-            State::Waits(waits) => {
-                waits.waiting.push(context.waker().clone());
-                Poll::Pending
+    pub fn wait(&self, wait: impl Into<Wait>) -> Result<(), Error> {
+        let Some(Task { io, .. }) = &self.task else { return Ok(()) };
+        let (shared, wait) = (self.shared.clone(), wait.into().at_least_none());
+        let ended = async move {
+            let mut ended = pin!(shared.ended.notified());
+            ended.as_mut().enable();
+            let goes_on = matches!(*shared.state(), State::Waits(_));
+            if goes_on {
+                ended.await;
             }
-            State::Ready(_) | State::Fetched => Poll::Ready(Ok(())),
-        });
-        Call::new(move || Ok(Beginning::goes_on(&io, ended)))
+            Ok(())
+        };
+        wait::wait(io, Box::pin(wait.bound(ended)), wait, None)
     }
 
     /// Makes a call that has its result from the beginning.
     pub(super) fn over(result: Result<T, Error>) -> Self {
-        let state = Arc::new(Mutex::new(State::Ready(result)));
-        Self { state, task: None, ready: None, opened: Opened::now(), wait: Wait::Forever, accept: Ok }
+        let shared = Shared::new(State::Ready(result));
+        Self { shared, task: None, ready: None, opened: Opened::now(), wait: Wait::Forever, accept: Ok }
     }
 }
 
@@ -162,8 +184,8 @@ impl<T> Started<T> {
         if let Err(lost) = self.opened.check() {
             return Some(Err(lost));
         }
-        let mut state = lock_ignoring_poison(&self.state);
-        self.keep_deadline(&mut state);
+        self.keep_deadline();
+        let mut state = self.shared.state();
         match std::mem::replace(&mut *state, State::Fetched) {
             State::Waits(waits) => {
                 *state = State::Waits(waits);
@@ -194,7 +216,8 @@ impl<T> Started<T> {
     }
 
     /// Gets the result on this thread if it is late. Whatever is granted from then on is released.
-    fn keep_deadline(&self, state: &mut State<T>) {
+    fn keep_deadline(&self) {
+        let mut state = self.shared.state();
         let (Some(task), State::Waits(waits)) = (&self.task, &mut *state) else { return };
         if !self.wait.is_over() {
             return;
@@ -208,7 +231,7 @@ impl<T> Started<T> {
             Poll::Pending if self.wait.is_long_over() => Err(too_late()),
             Poll::Pending => return,
         };
-        state.settle(result);
+        self.shared.settle(state, result);
     }
 
     /// Ends the wait. From now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless
@@ -234,11 +257,12 @@ impl<T> Started<T> {
             return;
         }
         let cancelled = Error::new(ErrorKind::Interrupted, "the wait was cancelled");
-        let mut state = lock_ignoring_poison(&self.state);
+        let state = self.shared.state();
         if let State::Waits(_) = *state {
-            state.settle(Err(cancelled));
+            self.shared.settle(state, Err(cancelled));
+        } else {
+            drop(state);
         }
-        drop(state);
         self.abort();
     }
 
@@ -251,12 +275,12 @@ impl<T> Started<T> {
 }
 
 /// Whether the result has just come; `false` if nobody waits any more.
-fn poll<T>(state: &Mutex<State<T>>, context: &mut Context<'_>) -> Poll<bool> {
-    let mut state = lock_ignoring_poison(state);
+fn poll<T>(shared: &Shared<T>, context: &mut Context<'_>) -> Poll<bool> {
+    let mut state = shared.state();
     let State::Waits(waits) = &mut *state else { return Poll::Ready(false) };
     waits.waker.clone_from(context.waker());
     waits.call.as_mut().poll(context).map(|result| {
-        state.settle(result);
+        shared.settle(state, result);
         true
     })
 }
@@ -266,10 +290,10 @@ impl<T> Drop for Started<T> {
         check_descriptors();
         if !self.opened.are_ours() {
             // The call belongs to the parent, or would wake the I/O thread.
-            std::mem::forget((self.state.clone(), self.ready.clone()));
+            std::mem::forget((self.shared.clone(), self.ready.clone()));
             return;
         }
-        let unfetched = std::mem::replace(&mut *lock_ignoring_poison(&self.state), State::Fetched);
+        let unfetched = std::mem::replace(&mut *self.shared.state(), State::Fetched);
         self.abort();
         drop(unfetched);
     }
@@ -280,7 +304,7 @@ impl<T> fmt::Debug for Started<T> {
         if !self.opened.are_ours() {
             return f.write_str("Started(of the parent)");
         }
-        f.write_str(match &*lock_ignoring_poison(&self.state) {
+        f.write_str(match &*self.shared.state() {
             State::Waits(_) => "Started(waits)",
             State::Ready(_) => "Started(ready)",
             State::Fetched => "Started(fetched)",
