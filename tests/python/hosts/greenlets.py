@@ -181,79 +181,6 @@ with lock:
     pass
 """
 
-# All calls that may wait.
-ALL_CALLS = """
-zk.connect()
-lock = zk.mutex(path, timeout=40)
-assert lock.contenders() == [] and lock.break_lock() == [] and lock.request_release() == []
-with lock as hold:
-    assert hold.confirm() > 0
-    hold.guarded().create(path + "-data", b"begun").delete(path + "-data").commit()
-    contender, = lock.contenders()
-    assert contender.token == hold.token
-    assert hold.lost.wait(timeout=0.01) is False
-    assert hold.wanted.wait(timeout=0.01) is False
-    waiting = spawn(hold.lost.wait)
-    ending = spawn(hold.wanted.wait)
-    sleep(0)
-join(waiting, ending)
-often, told = zk.mutex(path + "-often", linger=40), []
-with often as first:
-    pass
-with often as second:
-    assert second.token == first.token and not second.wanted
-    second.on_wanted(lambda: told.append(True))
-    waiting = spawn(other.mutex(path + "-often").acquire)
-    assert second.wanted.wait(timeout=40) and second.wanted.wait()
-    until(lambda: told == [True])
-join(waiting)
-other.mutex(path + "-often").release()
-lost = lock.hold()
-assert other.mutex(path).evict(lost.node) is True
-assert lost.lost.wait(timeout=40) and lost.lost.wait()
-election = zk.election(path + "-lead")
-observer = election.observe()
-assert observer.next(timeout=40) is None
-assert refused(zklock.Timeout, lambda: observer.next(timeout=0.01))
-seen = []
-watching = spawn(lambda: seen.append(observer.next()))
-sleep(0)
-with election as lead:
-    join(watching)
-    assert seen[0].token == lead.token
-barrier = zk.barrier(path + "-barrier")
-assert barrier.set() and not barrier.set() and barrier.is_set()
-assert barrier.wait(timeout=0.01) is False
-waiting = spawn(barrier.wait)
-sleep(0)
-assert barrier.remove()
-join(waiting)
-meeting, met = zk.double_barrier(path + "-meeting", 2, timeout=40), []
-
-def meet():
-    with meeting:
-        met.append(True)
-        until(lambda: len(met) == 2)
-
-join(spawn(meet), spawn(meet))
-zk.set_limit(path + "-limit", 2)
-zk.guard()
-with zk.read_lock(path + "-table"), zk.semaphore(path + "-permits", 2):
-    pass
-with zk.all([zk.mutex(path + "-a"), zk.mutex(path + "-b")]) as both:
-    assert both.valid_for() > 0
-try:
-    with lock:
-        raise KeyError
-except KeyError:
-    pass
-assert not lock.locked()
-zk.close()
-assert refused(zklock.Closed, lock.acquire)
-with other as entered:
-    assert entered is other
-"""
-
 # Real threads, which the host keeps for calls that would block its greenlets.
 REAL_THREADS = """
 lock, tokens = zk.mutex(path, timeout=40), []
@@ -290,7 +217,6 @@ AMONG: typing.Final = (
     "OWNERS",
     "KILLED",
     "TIMED_OUT",
-    "ALL_CALLS",
     "ON_LOST",
 )
 
