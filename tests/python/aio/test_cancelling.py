@@ -12,10 +12,9 @@ import sys
 import threading
 import typing
 import warnings
-import weakref
 
 import pytest
-from aio.support import SOON, Loop, free, granted, queue, run_in, soon, steps
+from aio.support import SOON, Loop, free, run_in, soon, steps
 from ground import Ground
 from scenes import eventually, lose
 
@@ -195,41 +194,6 @@ def test_a_loss_that_is_heard_of_as_the_block_is_left_cancels_nothing_after_it(
     run_in(loop, main())
 
 
-async def test_a_loss_after_the_block_cancels_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    hold = await zk.aio.mutex(path).hold()
-    for _ in range(3):
-        async with hold.cancel_on_loss():
-            pass
-        assert await hold.run(asyncio.sleep(0, "done")) == "done"
-    hold.on_lost(lambda reason: loop.call_soon_threadsafe(told.set))
-    lose(ground, hold)
-    await soon(told.wait())
-    await expect_no_stray_cancel()
-    with pytest.raises(zklock.LockLost):
-        await hold.release()
-
-
-def test_a_hold_that_is_lost_before_the_block_begins_cancels_it(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
-) -> None:
-    loop = Loop()
-
-    async def main() -> None:
-        def begin() -> asyncio.Task[None]:
-            return asyncio.create_task(by_block(zk.aio.mutex(path), lambda hold: endless()))
-
-        task = await granted(loop, ground, other.mutex(path), path, begin)
-        (node,) = ground.children(path)
-        ground(f"delete {path}/{node}")
-        eventually(lambda: zk.stats().losses == 1)
-        with pytest.raises(zklock.LockLost):
-            await soon(task)
-
-    run_in(loop, main())
-
-
 async def test_a_block_of_a_hold_that_has_ended_does_not_begin(zk: zklock.Client, path: str, ground: Ground) -> None:
     lock = zk.aio.mutex(path)
     hold = await lock.hold()
@@ -381,25 +345,6 @@ def test_a_loss_after_the_end_of_the_loop_is_passed_over(
 
 async def released(hold: zklock.AsyncHold) -> None:
     await hold.release()
-
-
-@every_way
-async def test_a_task_that_is_forgotten_in_its_block_is_collected(
-    zk: zklock.Client, path: str, ground: Ground, way: Way
-) -> None:
-    entered = asyncio.Event()
-
-    async def work(hold: zklock.AsyncHold) -> None:
-        entered.set()
-        await endless()
-
-    task = asyncio.create_task(way(zk.aio.mutex(path), work))
-    await entered.wait()
-    gone = weakref.ref(task)
-    del task
-    gc.collect()
-    assert gone() is None
-    await queue(ground, path, 0)
 
 
 async def test_with_cancel_false_a_loss_cancels_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:

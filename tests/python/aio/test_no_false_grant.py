@@ -22,7 +22,13 @@ def test_a_grant_that_is_lost_before_it_is_fetched_is_not_delivered(
     async def main() -> None:
         async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
             lock = zk.mutex(path)
-            task = await granted(loop, ground, other.mutex(path), path, lambda: asyncio.create_task(lock.acquire()))
+
+            async def block() -> None:
+                async with lock:
+                    raise AssertionError("it has begun")
+
+            begin = lock.acquire if blow == "session" else block
+            task = await granted(loop, ground, other.mutex(path), path, lambda: asyncio.create_task(begin()))
             assert zk.stats().grants == 1
             # The loop does something else while the grant waits for it and becomes invalid.
             if blow == "node":

@@ -1,6 +1,6 @@
 """Where the names are those of ``asyncio.Lock``, so is what they do: the same calls, side by side.
 
-The end names and tests the differences.
+The end names and tests the differences. For owners see ../scenarios/test_owners.py, for cancelled tasks ../aio/test_cancel.py.
 """
 
 from __future__ import annotations
@@ -30,44 +30,16 @@ async def elsewhere(awaitable: typing.Awaitable[object]) -> Outcome:
     return await asyncio.ensure_future(outcome_of(awaitable))
 
 
-async def begin(lock: AnyLock) -> asyncio.Task[bool]:
-    """A task that waits for the lock, and is already in the queue."""
-    task: asyncio.Task[bool] = asyncio.ensure_future(acquire(lock))
-    for _ in range(3):
-        await asyncio.sleep(0)
-    return task
-
-
 async def acquire(lock: AnyLock, **named: object) -> bool:
     """Calls it in the task that awaits it, because the calling task becomes the owner of ours."""
     return bool(await lock.acquire(**named))
 
 
-async def releases_what_is_not_held(lock: AnyLock) -> list[Outcome]:
-    seen = [await outcome_of(release(lock)), await outcome_of(lock.acquire())]
-    return [*seen, *[await outcome_of(release(lock)) for _ in range(2)]]
-
-
-async def objects_at_once(lock: AnyLock) -> list[Outcome]:
+async def releases_at_once(lock: AnyLock) -> list[Outcome]:
     """Calls without an await."""
-    return [outcome(lock.release), outcome(lock.locked, 1), outcome(lock.release, 1)]
-
-
-async def is_free_as_soon_as_released(lock: AnyLock) -> list[Outcome]:
-    seen = [await outcome_of(lock.acquire())]
+    seen = [outcome(lock.release), outcome(lock.locked, 1), outcome(lock.release, 1), await outcome_of(lock.acquire())]
     lock.release()
     return [*seen, outcome(lock.locked), await outcome_of(lock.acquire()), await outcome_of(release(lock))]
-
-
-async def is_released_by_another_task(lock: AnyLock) -> list[Outcome]:
-    seen = [await elsewhere(lock.acquire()), outcome(lock.locked), await outcome_of(release(lock))]
-    return [*seen, outcome(lock.locked), await elsewhere(acquire(lock)), await elsewhere(release(lock))]
-
-
-async def is_held_in_a_block(lock: AnyLock) -> list[Outcome]:
-    async with lock:
-        seen = [outcome(lock.locked), await elsewhere(asyncio.wait_for(acquire(lock), 0.05))]
-    return [*seen, outcome(lock.locked)]
 
 
 async def is_no_blocking_context_manager(lock: AnyLock) -> list[Outcome]:
@@ -78,35 +50,13 @@ async def is_no_blocking_context_manager(lock: AnyLock) -> list[Outcome]:
     return [outcome(enter), outcome(lock.locked)]
 
 
-async def gives_up_after_a_timeout(lock: AnyLock) -> list[Outcome]:
-    seen = [await elsewhere(acquire(lock))]
-    for _ in range(2):
-        seen.append(await outcome_of(asyncio.wait_for(lock.acquire(), 0.02)))
-    seen += [outcome(lock.locked), await outcome_of(release(lock)), outcome(lock.locked)]
-    return [*seen, await outcome_of(asyncio.wait_for(lock.acquire(), 10)), await outcome_of(release(lock))]
+async def is_waited_for_in_a_block(lock: AnyLock) -> list[Outcome]:
+    async with lock:
+        seen = [outcome(lock.locked), await elsewhere(asyncio.wait_for(acquire(lock), 0.05))]
+    return [*seen, outcome(lock.locked)]
 
 
-async def is_free_when_the_last_is_cancelled(lock: AnyLock) -> list[Outcome]:
-    await lock.acquire()
-    waiting = await begin(lock)
-    # The grant is on its way, but comes too late.
-    lock.release()
-    waiting.cancel()
-    await asyncio.wait({waiting}, timeout=10)
-    seen = [Outcome(waiting.cancelled()), await outcome_of(asyncio.wait_for(lock.acquire(), 10))]
-    return [*seen, await outcome_of(release(lock)), outcome(lock.locked)]
-
-
-SCRIPTS: list[Script] = [
-    releases_what_is_not_held,
-    objects_at_once,
-    is_free_as_soon_as_released,
-    is_released_by_another_task,
-    is_held_in_a_block,
-    is_no_blocking_context_manager,
-    gives_up_after_a_timeout,
-    is_free_when_the_last_is_cancelled,
-]
+SCRIPTS: list[Script] = [releases_at_once, is_no_blocking_context_manager, is_waited_for_in_a_block]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)

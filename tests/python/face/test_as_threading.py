@@ -1,12 +1,11 @@
 """Where the names are those of ``threading``, so is what they do: the same calls, side by side.
 
-The end names and tests the differences.
+The end names and tests the differences. For owners see ../scenarios/test_owners.py, for blocks ../scenarios/test_exit.py.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
 import decimal
 import fractions
 import math
@@ -142,18 +141,6 @@ def test_acquire_of_a_lock_held_elsewhere(call: Call, theirs: AnyLock, ours: zkl
     compare(script, theirs, ours)
 
 
-# A lock that is not reentrant waits for this thread itself.
-@pytest.mark.parametrize(
-    ("kind", "call"), [("RLock", call) for call in CALLS] + [("Lock", call) for call in BOUNDED], ids=str
-)
-def test_acquire_of_a_lock_held_here(call: Call, theirs: AnyLock, ours: zklock.Lock) -> None:
-    def script(lock: AnyLock) -> list[Outcome]:
-        seen = [outcome(lock.acquire), call(lock)]
-        return seen + [outcome(lock.release) for _ in range(3)]
-
-    compare(script, theirs, ours)
-
-
 def compare(script: typing.Callable[[AnyLock], list[Outcome]], theirs: AnyLock, ours: zklock.Lock) -> None:
     expected = script(theirs)
     expect_alike(script(ours), expected)
@@ -167,36 +154,9 @@ def releases_what_is_not_held(lock: AnyLock, elsewhere: Elsewhere) -> list[Outco
     return [outcome(step) for step in steps]
 
 
-def counts(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    """The lock must be released as often as it was acquired before others get it."""
-    seen = [outcome(lock.acquire, False) for _ in range(3)]
-    held = sum(one.value is True for one in seen)
-    for _ in range(held):
-        seen += [elsewhere(lock.acquire, False), elsewhere(lock.release), outcome(lock.acquire, False)]
-        seen += [outcome(lock.release) for _ in range(2)]
-    return [*seen, elsewhere(lock.acquire, False), elsewhere(lock.release), outcome(lock.release)]
-
-
 def is_released_by_another_thread(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
     seen = [outcome(lock.acquire), elsewhere(lock.release), elsewhere(lock.acquire, False)]
     return [*seen, outcome(lock.release), elsewhere(lock.release), outcome(lock.release)]
-
-
-def is_granted_when_released(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    seen = [outcome(lock.acquire)]
-    waiting = elsewhere.start(lock.acquire)
-    with contextlib.suppress(concurrent.futures.TimeoutError):
-        seen.append(waiting.result(timeout=0.1))
-    seen += [outcome(lock.release), waiting.result(timeout=30), outcome(lock.acquire, False)]
-    return [*seen, elsewhere(lock.release), outcome(lock.acquire, False), outcome(lock.release)]
-
-
-def is_released_in_its_block(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
-    def release() -> None:
-        with lock:
-            lock.release()
-
-    return [outcome(release), elsewhere(lock.acquire, False), elsewhere(lock.release)]
 
 
 def leave(lock: AnyLock) -> bool:
@@ -216,10 +176,7 @@ def takes_no_arguments(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
 
 SCRIPTS: list[Script] = [
     releases_what_is_not_held,
-    counts,
     is_released_by_another_thread,
-    is_granted_when_released,
-    is_released_in_its_block,
     leaves_what_was_not_entered,
     takes_no_arguments,
 ]

@@ -133,17 +133,6 @@ def test_a_forgotten_client_gives_back_all_that_it_holds(ground: Ground, path: s
     eventually(lambda: proxy("connections") == "0")
 
 
-def test_a_hold_keeps_its_client(ground: Ground, hosts: str, path: str) -> None:
-    client = zklock.Client(hosts, session_timeout=2)
-    hold = client.mutex(path).hold()
-    del client
-    gc.collect()
-    # For longer than its session would live by itself.
-    assert not hold.lost.wait(timeout=3)
-    assert hold.confirm() > 0
-    hold.release()
-
-
 def resident() -> int:
     """The memory of this process, in bytes."""
     with open("/proc/self/statm") as file:
