@@ -75,20 +75,14 @@ class Attempt(typing.Generic[Result]):
     def __init__(self, call: typing.Callable[[], Result]) -> None:
         self._done: concurrent.futures.Future[Result] = concurrent.futures.Future()
         self._call = call
-        self.took = 0.0
         # A daemon thread, so that a call that hangs fails its test, but does not block the others.
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
-        begun = time.monotonic()
         try:
-            result = self._call()
+            self._done.set_result(self._call())
         except BaseException as error:
-            self.took = time.monotonic() - begun
             self._done.set_exception(error)
-        else:
-            self.took = time.monotonic() - begun
-            self._done.set_result(result)
 
     def is_over(self) -> bool:
         return self._done.done()

@@ -37,19 +37,6 @@ def test_the_bill_and_the_licences_are_of_all_that_the_module_and_the_command_br
     assert parts <= named, parts - named
 
 
-def test_it_runs_a_job_under_a_lock_that_python_sees(hosts: str, path: str) -> None:
-    words = ("--hosts", hosts, "--identity", "job/1", "run", "--mutex", path)
-    held = command(*words, "--", "sh", "-c", "echo $ZKLOCK_TOKEN; read _")
-    with zklock.Client(hosts) as client:
-        assert held.stdout is not None
-        token = int(held.stdout.readline())
-        (contender,) = client.mutex(path).contenders()
-        assert (contender.identity, contender.token, contender.holds) == ("job/1", token, True)
-        assert held.communicate("\n", timeout=SOON) == ("", "")
-        assert held.returncode == 0
-        assert not client.mutex(path).contenders()
-
-
 def test_it_starts_itself_again_as_the_warden_of_a_job(hosts: str, path: str) -> None:
     """The warden finds itself by the path of its own program, which must not be that of the interpreter."""
     held = command("--hosts", hosts, "run", "--mutex", path, "--", "sh", "-c", "echo $$; exec sleep 1000")

@@ -47,14 +47,9 @@ def test_connecting_is_part_of_the_deadline_of_the_first_acquire(path: str, face
         lock = client.mutex(path, timeout=A_WHILE)
         calls: list[typing.Callable[[], object]] = [
             lambda: client.mutex(path).acquire(timeout=A_WHILE),
-            lambda: client.mutex(path).hold(timeout=A_WHILE),
             face.enter(lock),
             lambda: client.connect(A_WHILE),
             lambda: hasty.mutex(path).hold(timeout=HOUR),
-            lambda: hasty.mutex(path).acquire(),
-            lambda: hasty.mutex(path).acquire(False),
-            lambda: hasty.barrier(path).wait(),
-            lambda: hasty.double_barrier(path, 1).enter(),
             hasty.connect,
             face.enter(hasty),
         ]

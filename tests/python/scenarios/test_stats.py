@@ -49,27 +49,6 @@ def test_prometheus_can_read_it(zk: zklock.Client, ground: Ground, path: str) ->
             assert bounds[bound] == count
 
 
-def test_every_kind_takes_a_name(zk: zklock.Client, path: str) -> None:
-    one, two = zk.mutex(path + "-1"), zk.mutex(path + "-2")
-    locks = {
-        "mutex": zk.mutex(path, metrics_name="mutex"),
-        "read": zk.read_lock(path, metrics_name="read"),
-        "write": zk.write_lock(path, metrics_name="write"),
-        "semaphore": zk.semaphore(path + "-3", 2, metrics_name="semaphore"),
-        "election": zk.election(path + "-4", metrics_name="election"),
-        "exclusive": zk.single_node(path + "-5", metrics_name="exclusive"),
-        "all": zk.all([one, two], metrics_name="all"),
-        "any": zk.any([one, two], metrics_name="any"),
-    }
-    for lock in locks.values():
-        with lock:
-            pass
-    granted = {name: figures.acquires["granted"] for name, figures in zk.stats().locks.items()}
-    assert granted == dict.fromkeys(locks, 1)
-    with pytest.raises(zklock.InvalidInput, match="metrics name"):
-        zk.mutex(path, metrics_name="")
-
-
 def test_a_collector_has_the_figures_of_one_client(zk: zklock.Client, path: str) -> None:
     registry = CollectorRegistry(auto_describe=True)
     registry.register(zklock.prometheus.Collector(zk))
@@ -81,6 +60,8 @@ def test_a_collector_has_the_figures_of_one_client(zk: zklock.Client, path: str)
     assert samples(again) == samples(zk.prometheus())
     with pytest.raises(ValueError, match="zklock"):
         registry.register(zklock.prometheus.Collector(zk))
+    with pytest.raises(zklock.InvalidInput, match="metrics name"):
+        zk.mutex(path, metrics_name="")
 
 
 def test_a_collector_tells_several_clients_apart(zk: zklock.Client, other: zklock.Client, path: str) -> None:

@@ -48,40 +48,22 @@ def files(secure: Ground) -> Files:
 
 
 def test_files_that_will_not_do_are_named_at_once(files: Files, tmp_path: pathlib.Path) -> None:
-    empty, folder, binary = tmp_path / "empty.pem", tmp_path / "folder", tmp_path / "binary.pem"
-    empty.touch()
-    folder.mkdir()
-    binary.write_bytes(b"\xff\xfe\0")
     missing = tmp_path / "missing.pem"
-    for file, says in (
-        (missing, "No such file"),
-        (folder, "directory"),
-        (binary, "cannot be read"),
-        (empty, "empty"),
-        (pathlib.Path(files.key), "CERTIFICATE"),
+    for make in (
+        lambda: zklock.Tls(missing),
+        lambda: zklock.Tls(str(missing)),
+        lambda: zklock.Tls(files.authority, missing, files.key),
+        lambda: zklock.Tls(files.authority, files.certificate, missing),
     ):
-        for make in (
-            lambda file=file: zklock.Tls(file),
-            lambda file=file: zklock.Tls(str(file)),
-            lambda file=file: zklock.Tls(files.authority, file, files.key),
-        ):
-            raised = raises(zklock.InvalidInput, make).says(str(file), says)
-            # A file was given, not the text of one.
-            assert "give the text" not in str(raised.error)
-    for file, says in ((missing, "No such file"), (empty, "empty"), (pathlib.Path(files.certificate), "KEY")):
-        make_key = lambda file=file: zklock.Tls(files.authority, files.certificate, file)  # noqa: E731
-        raises(zklock.InvalidInput, make_key).says(str(file), says)
+        raised = raises(zklock.InvalidInput, make).says(str(missing), "No such file")
+        # A file was given, not the text of one.
+        assert "give the text" not in str(raised.error)
     raises(zklock.InvalidInput, lambda: zklock.Tls("a\0b")).says("NUL")
-
-
-def test_a_certificate_and_its_key_go_together(files: Files) -> None:
     for make in (
         lambda: zklock.Tls(files.authority, files.certificate),  # type: ignore[call-overload]
         lambda: zklock.Tls(files.authority, key=files.key),  # type: ignore[call-overload]
     ):
         raises(zklock.InvalidInput, make).says("both or none")
-    mixed = lambda: zklock.Tls(files.authority, files.certificate, files.intruder_key)  # noqa: E731
-    raises(zklock.InvalidInput, mixed).says("key")
 
 
 def test_what_is_no_file_name_is_refused(files: Files) -> None:
@@ -123,11 +105,8 @@ def test_a_key_may_have_a_pass_phrase(files: Files, tmp_path: pathlib.Path, monk
     with zklock.Client(files.hosts, tls=made[-1]) as zk:
         assert zk.session_id
     for make, says in (
-        (lambda: zklock.Tls(files.authority, files.certificate, key), "has a pass phrase"),
         (lambda: zklock.Tls(files.authority, files.certificate, key, pass_phrase="n0t"), "does not open"),
-        (lambda: zklock.Tls(files.authority, files.certificate, key, pass_phrase=""), "empty"),
         (lambda: zklock.PassPhrase.from_file(tmp_path / "none"), str(tmp_path / "none")),
-        (lambda: zklock.PassPhrase.from_env("ZKLOCK_NOT_SET"), "ZKLOCK_NOT_SET"),
     ):
         assert "n0t" not in str(raises(zklock.InvalidInput, make).says(says).error)
     with pytest.raises(TypeError, match="pass_phrase") as of_type:

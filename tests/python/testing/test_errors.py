@@ -61,13 +61,9 @@ BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
 
 WRONG_TYPES: dict[str, Call] = {
     "tick": lambda _: Server(tick="2"),  # type: ignore[arg-type]
-    "positional": lambda _: Server("127.0.0.1:0"),  # type: ignore[call-arg]
     "timeouts": lambda _: Server(session_timeouts=4),  # type: ignore[arg-type]
     "session": lambda server: server.expire("0x1"),
     "no session": lambda server: server.expire(None),
-    "path": lambda server: server.children(b"/a"),
-    "data": lambda server: server.put("/a", "text"),
-    "count": lambda server: server.wait_for_children("/a", 1.5),
     "options of a fault": lambda server: server.inject("freeze", "create", 1),
 }
 
