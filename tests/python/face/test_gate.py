@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import http.server
 import inspect
-import threading
 import typing
 
 import httpx
@@ -76,99 +74,62 @@ def test_a_coroutine_function_asks_when_it_starts_to_run(
     assert calls == [1]
 
 
-class Requests(typing.NamedTuple):
-    """A server on loopback, and the paths that it was asked for."""
+class Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Notes what it is used for."""
 
-    address: str
-    paths: list[str]
+    def __init__(self) -> None:
+        self.used: list[str] = []
 
+    def __enter__(self) -> typing.Any:
+        self.used.append("enter")
 
-@pytest.fixture
-def requests() -> typing.Iterator[Requests]:
-    paths: list[str] = []
+    def __exit__(self, *raised: object) -> None:
+        self.used.append("exit")
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            paths.append(self.path)
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"ok")
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.used.append(request.url.path)
+        return httpx.Response(200)
 
-        def log_message(self, format: str, *arguments: object) -> None: ...
+    def close(self) -> None:
+        self.used.append("close")
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Requests(f"http://127.0.0.1:{server.server_port}", paths)
-        server.shutdown()
+    async def __aenter__(self) -> typing.Any:
+        self.__enter__()
+
+    async def __aexit__(self, *raised: object) -> None:
+        self.__exit__()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return self.handle_request(request)
+
+    async def aclose(self) -> None:
+        self.close()
 
 
 def test_a_transport_of_httpx_sends_nothing_that_the_hold_does_not_cover(
-    zk: zklock.Client, path: str, ground: Ground, requests: Requests, lapsed: zklock.Hold
+    zk: zklock.Client, path: str, ground: Ground, lapsed: zklock.Hold
 ) -> None:
-    hold = zk.mutex(path).hold()
-    with httpx.Client(transport=hold.gate(httpx.HTTPTransport(), SHORT)) as client:
-        assert client.get(f"{requests.address}/1").text == "ok"
+    hold, transport, late = zk.mutex(path).hold(), Transport(), Transport()
+    with httpx.Client(transport=hold.gate(transport, SHORT)) as client:
+        assert client.get("http://host/1").status_code == 200
         lose(ground, hold)
-        raises(zklock.LockLost, lambda: client.get(f"{requests.address}/2"))
+        raises(zklock.LockLost, lambda: client.get("http://host/2"))
     raises(zklock.LockLost, hold.release)
-    with httpx.Client(transport=lapsed.gate(httpx.HTTPTransport(), SHORT)) as client:
-        raises(zklock.AtRisk, lambda: client.get(f"{requests.address}/3"))
-    assert requests.paths == ["/1"]
+    client = httpx.Client(transport=lapsed.gate(late, SHORT))
+    raises(zklock.AtRisk, lambda: client.get("http://host/3"))
+    client.close()
+    assert (transport.used, late.used) == (["enter", "/1", "exit"], ["close"])
 
 
-def test_an_asynchronous_transport_of_httpx_too(
-    zk: zklock.Client, path: str, requests: Requests, lapsed: zklock.Hold
-) -> None:
-    async def main() -> None:
-        async with zk.mutex(path) as hold:
-            async with httpx.AsyncClient(transport=hold.gate(httpx.AsyncHTTPTransport(), SHORT)) as client:
-                assert (await client.get(f"{requests.address}/1")).text == "ok"
-        async with httpx.AsyncClient(transport=lapsed.gate(httpx.AsyncHTTPTransport(), SHORT)) as client:
-            with pytest.raises(zklock.AtRisk):
-                await client.get(f"{requests.address}/2")
-
-    asyncio.run(main())
-    assert requests.paths == ["/1"]
-
-
-def test_a_transport_is_entered_left_and_closed_with_its_gate(zk: zklock.Client, path: str) -> None:
-    class Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-        """Notes what it is used for."""
-
-        def __init__(self) -> None:
-            self.used: list[str] = []
-
-        def __enter__(self) -> typing.Any:
-            self.used.append("enter")
-
-        def __exit__(self, *raised: object) -> None:
-            self.used.append("exit")
-
-        def close(self) -> None:
-            self.used.append("close")
-
-        async def __aenter__(self) -> typing.Any:
-            self.__enter__()
-
-        async def __aexit__(self, *raised: object) -> None:
-            self.__exit__()
-
-        async def aclose(self) -> None:
-            self.close()
-
-    async def use(transport: Transport) -> None:
-        async with httpx.AsyncClient(transport=transport):
-            pass
-        await httpx.AsyncClient(transport=transport).aclose()
-
-    with zk.mutex(path) as hold:
-        transport, atransport = Transport(), Transport()
-        with httpx.Client(transport=hold.gate(transport)):
-            pass
-        httpx.Client(transport=hold.gate(transport)).close()
-        asyncio.run(use(hold.gate(atransport)))
-    assert transport.used == atransport.used == ["enter", "exit", "close"]
+async def test_an_asynchronous_transport_of_httpx_too(zk: zklock.Client, path: str, lapsed: zklock.Hold) -> None:
+    transport, late = Transport(), Transport()
+    async with zk.mutex(path) as hold, httpx.AsyncClient(transport=hold.gate(transport, SHORT)) as client:
+        assert (await client.get("http://host/1")).status_code == 200
+    client = httpx.AsyncClient(transport=lapsed.gate(late, SHORT))
+    with pytest.raises(zklock.AtRisk):
+        await client.get("http://host/2")
+    await client.aclose()
+    assert (transport.used, late.used) == (["enter", "/1", "exit"], ["close"])
 
 
 def test_anything_else_is_refused(zk: zklock.Client, path: str) -> None:
