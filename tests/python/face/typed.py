@@ -1,6 +1,7 @@
 """Programs that use zklock, for type checkers. This file does not run, but is checked: see test_stub.py.
 
-It has the types that no test here relies on, for a checker finds those in the test. Deliberate errors are marked. If a checker finds no error at a mark, it reports the mark.
+It has the types that no test relies on: those are checked in the tests. Deliberate errors are marked. If a checker finds no error at a
+mark, it reports the mark.
 """
 
 # pyright: strict, reportUnnecessaryTypeIgnoreComment=true

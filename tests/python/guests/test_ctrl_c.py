@@ -1,6 +1,7 @@
 """Ctrl-C ends a wait of the main thread at once, and nothing is left behind.
 
-All blocking calls wait in the same way, as aio/test_blocking_calls.py shows. Those here differ in what they leave, or in when they begin.
+All blocking calls wait in the same way, as aio/test_blocking_calls.py shows. Those here differ in what they leave, or in when they
+begin.
 """
 
 from __future__ import annotations

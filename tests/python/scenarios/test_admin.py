@@ -90,9 +90,6 @@ def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_co
                 kind(path, **{name: None})  # type: ignore[arg-type]
     raises(zklock.InvalidInput, lambda: client.write_lock(path, naming="writelock")).says("kazoo")
     raises(zklock.InvalidInput, lambda: client.mutex(path, naming="{name}_lock_")).says("naming: ", "has no {sequence}")
-    for other_kind in (client.election, client.single_node):
-        with pytest.raises(TypeError):
-            other_kind(path, naming="kazoo")  # type: ignore[call-arg]
 
 
 def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, path: str) -> None:

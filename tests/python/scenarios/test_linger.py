@@ -89,11 +89,6 @@ def test_times_and_turns_that_make_no_sense_are_refused(zk: zklock.Client, path:
                 untyped(path, max_local_handoffs=wrong)
         # A time beyond the end of the clock means for ever.
         assert untyped(path, linger=math.inf, max_local_handoffs=2**32 - 1).path == path
-    for kind, more in ((zk.election, ()), (zk.single_node, ()), (zk.semaphore, (2,))):
-        other: typing.Any = kind
-        for option in ({"linger": 1}, {"max_local_handoffs": 1}):
-            with pytest.raises(TypeError):
-                other(path, *more, **option)
 
 
 @pytest.mark.parametrize("handoffs", [0, 1])

@@ -52,7 +52,3 @@ def test_what_cannot_be(zk: zklock.Client, hosts: str, at: str) -> None:
         raises(zklock.InvalidInput, lambda: client.semaphore("permits", 5)).says("permits")
         raises(zklock.InvalidInput, lambda: client.semaphore(at, 5, limit_at="limit")).says("limit")
     raises(zklock.InvalidInput, lambda: zklock.Client(hosts).set_limit(at, -1)).says("-1")
-    with pytest.raises(TypeError):
-        zk.semaphore(at)  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        zk.semaphore(at, 1, reentrant=True)  # type: ignore[call-arg]
