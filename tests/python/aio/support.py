@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import time
 import typing
 
@@ -12,11 +11,6 @@ from scenes import SOON as SOON
 from scenes import elsewhere, eventually
 
 import zklock
-
-if typing.TYPE_CHECKING:
-    from typing_extensions import TypeVarTuple, Unpack
-
-    Arguments = TypeVarTuple("Arguments")
 
 T = typing.TypeVar("T")
 
@@ -31,16 +25,13 @@ class Loop(asyncio.SelectorEventLoop):
         self.calls = []
         return self.calls
 
-    def call_soon_threadsafe(
-        self,
-        callback: typing.Callable[[Unpack[Arguments]], object],
-        *args: Unpack[Arguments],
-        context: contextvars.Context | None = None,
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: typing.Any, *given: typing.Any, context: typing.Any = None
     ) -> asyncio.Handle:
         # An earlier call must not count as a later one, however long its thread stays here.
         calls = self.calls
         try:
-            return super().call_soon_threadsafe(callback, *args, context=context)
+            return super().call_soon_threadsafe(callback, *given, context=context)
         finally:
             calls.append(callback)
 

@@ -1,6 +1,6 @@
 """In asyncio a loss cancels the block that it concerns, and nothing else: the block's own exceptions and other cancellations stay.
 
-For what all loops have in common see test_hosts.py.
+For what all loops have in common, such as timeouts and groups of tasks, see test_hosts.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import warnings
 import pytest
 from aio.support import SOON, Loop, free, run_in, soon, steps
 from ground import Ground
-from scenes import eventually, lose
+from scenes import eventually, in_asyncio, lose
 
 import zklock
 
@@ -289,36 +289,6 @@ async def test_what_outlives_the_inner_loss_is_cancelled_by_the_outer_one(
     ground(f"delete-tree {path}")
 
 
-@counts
-async def test_it_works_with_timeouts_and_task_groups_of_asyncio(zk: zklock.Client, path: str, ground: Ground) -> None:
-    if sys.version_info < (3, 11):
-        raise AssertionError("for type checkers")
-    lock = zk.aio.mutex(path)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01), lock:
-            await endless()
-    async with lock as hold:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await endless()
-        assert hold.state is zklock.HoldState.HELD
-    ended: list[str] = []
-
-    async def child() -> None:
-        try:
-            await endless()
-        finally:
-            ended.append("child")
-
-    with pytest.raises(zklock.LockLost):
-        async with asyncio.timeout(30), lock as hold, asyncio.TaskGroup() as group:
-            group.create_task(child())
-            await steps(2)
-            lose(ground, hold)
-    assert ended == ["child"]
-    await expect_no_stray_cancel()
-
-
 def test_a_loss_after_the_end_of_the_loop_is_passed_over(
     zk: zklock.Client, path: str, ground: Ground, unraisable: list[typing.Any]
 ) -> None:
@@ -339,12 +309,8 @@ def test_a_loss_after_the_end_of_the_loop_is_passed_over(
     eventually(lambda: calls)
     del block, task
     with pytest.raises(zklock.LockLost):
-        asyncio.run(released(hold))
+        in_asyncio(hold.release)
     assert unraisable == []
-
-
-async def released(hold: zklock.AsyncHold) -> None:
-    await hold.release()
 
 
 async def test_with_cancel_false_a_loss_cancels_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:
