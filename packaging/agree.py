@@ -12,6 +12,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PLACEHOLDER = "repository.invalid"
+# What does not link the library names it.
+BINDINGS = [file for file in ROOT.glob("zklock-ffi/examples/bindings/*/*") if file.suffix != ".go"]
 TAG = re.compile(r"v(\d+\.\d+\.\d+)")
 
 
@@ -41,6 +43,8 @@ def repeated(version: str, repository: str) -> list:
         ("include/zklock.h", r"^#define ZKLOCK_VERSION_PATCH (.*)", patch),
         ("include/zklock.h", rf"own SONAME \({abi_name}", re.escape(abi)),
         ("docs/getting-started/c.md", abi_name, re.escape(abi)),
+        ("docs/bindings.md", abi_name, re.escape(abi)),
+        *((str(file.relative_to(ROOT)), abi_name, re.escape(abi)) for file in BINDINGS),
         ("README.md", abi_name, re.escape(abi)),
         ("README.md", r"The version is (\d+\.\d+)", short),
         ("docs/comparison.md", r"^\| in public \| version (\d+\.\d+)", short),
