@@ -218,6 +218,7 @@ async fn a_set_that_waits_for_permits_holds_nothing() {
         assert_eq!(summary(&found), [("holder", true), ("set", false), ("set", false)]);
         soon(hold.release()).await.unwrap();
         let hold = granted(set).await;
+        operator.wait_for_children(&format!("{semaphore}/locks"), 0, SOON);
         assert_eq!(shown(&looker, &looks).await, "set holds; set holds");
         let found = soon(looker.semaphore(&semaphore, 1).unwrap().contenders()).await.unwrap();
         assert_eq!(summary(&found), [("set", true)]);
