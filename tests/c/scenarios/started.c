@@ -1,5 +1,6 @@
 /* Calls in the background: their descriptors, their results, their ends. (What each gives: cpp/async_calls.) */
 
+#define _GNU_SOURCE /* gettid */
 #include "test.h"
 
 #include <fcntl.h>
@@ -213,31 +214,50 @@ TEST(a_failure_comes_with_the_result) {
     free_all(hold, lock, client);
 }
 
-static void *finishes(void *call) { return (void *)(intptr_t)zklock_call_finish(call, ZKLOCK_FOREVER, NULL); }
+static pid_t finishing;
+
+static void *finishes(void *call) {
+    __atomic_store_n(&finishing, gettid(), __ATOMIC_SEQ_CST);
+    return (void *)(intptr_t)zklock_call_finish(call, ZKLOCK_FOREVER, NULL);
+}
+
+static int is_asleep(pid_t thread) {
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    FILE *stat = fopen(path, "re");
+    int seen = stat && fscanf(stat, "%*d (%*[^)]) %c", &state) == 1;
+    if (stat) fclose(stat);
+    return seen && state == 'S';
+}
+
+/* A thread that waits for a call. */
+static thread finish(zklock_call *call) {
+    __atomic_store_n(&finishing, 0, __ATOMIC_SEQ_CST);
+    thread waiter = start_thread(finishes, call);
+    EVENTUALLY(is_asleep(__atomic_load_n(&finishing, __ATOMIC_SEQ_CST)));
+    return waiter;
+}
 
 TEST(a_thread_waits_for_a_call_until_it_has_a_result_or_is_cancelled_or_freed) {
     rivals all = new_rivals();
     zklock_hold *hold = acquire(all.others, SOON_MS);
     zklock_call *call = start(all.lock, ZKLOCK_FOREVER), *loss;
     IS(zklock_call_finish(call, 1, NULL), ZKLOCK_PENDING);
-    thread waiter = start_thread(finishes, call);
-    /* By then the thread waits, most likely. */
-    IS(zklock_call_finish(call, 50, NULL), ZKLOCK_PENDING);
+    thread waiter = finish(call);
     OK(zklock_call_cancel(call));
     IS(join_status(waiter), ZKLOCK_INTERRUPTED);
     zklock_call_free(call);
 
     call = start(all.lock, ZKLOCK_FOREVER);
     OK(zklock_hold_wait_lost_start(hold, &loss));
-    waiter = start_thread(finishes, call);
+    waiter = finish(call);
     give_back(hold);
     OK(join_status(waiter));
     fails_with(loss, ZKLOCK_NOT_HELD);
     hold = ends(call, ZKLOCK_OK);
 
     call = start(all.others, ZKLOCK_FOREVER);
-    waiter = start_thread(finishes, call);
-    IS(zklock_call_finish(call, 50, NULL), ZKLOCK_PENDING);
+    waiter = finish(call);
     zklock_call_free(call);
     zklock_status freed = join_status(waiter);
     CHECK(freed == ZKLOCK_INTERRUPTED || freed == ZKLOCK_INVALID_HANDLE);
