@@ -50,8 +50,7 @@
  *
  * - To set how a client connects, a lock behaves or a job runs, see zklock_options_new,
  *   zklock_options_set, zklock_options_free.
- * - To connect on first use, see zklock_client_new_lazy, zklock_client_connect,
- *   zklock_client_connect_start.
+ * - To connect on first use, see zklock_client_new_lazy, zklock_client_connect_start.
  * - To free the locks of a process that is killed, see zklock_client_guard.
  * - To disconnect in the background, see zklock_client_close_start.
  *
@@ -1692,25 +1691,13 @@ zklock_status zklock_client_new_lazy(const char *hosts,
                                      zklock_client **client);
 
 /**
- * Connects a client of zklock_client_new_lazy now, and returns once it is connected. If it already
- * is, this does nothing.
- *
- * @param client the client.
- * @param timeout in milliseconds. The wait is never longer than the connect timeout, even with
- *         ZKLOCK_FOREVER.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host name can be
- *         resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system gives the library
- *         no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_client_connect(zklock_client *client, int64_t timeout);
-
-/**
- * Starts to connect a client as zklock_client_connect does, and returns at once. An event loop
- * creates its client so: with zklock_client_new_lazy, and this function.
+ * Starts to connect a client of zklock_client_new_lazy, and returns at once. If it is connected, this
+ * does nothing. To wait for the connection, see zklock_call_finish.
  *
  * @param client the client. You may free it before the call.
- * @param timeout in milliseconds, as for zklock_client_connect.
+ * @param timeout in milliseconds. It is never longer than the connect timeout, even with
+ *         ZKLOCK_FOREVER. The result is then ZKLOCK_UNREACHABLE, as if no host name can be
+ *         resolved; it is ZKLOCK_REFUSED for the reasons given at zklock_client_new.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */

@@ -72,7 +72,10 @@ public:
     /** Connects a lazy client now, and waits for up to the connect timeout. */
     void connect() { connect_for(detail::span::max()); }
     /** Connects a lazy client now, and waits for up to this time. Then it throws an unreachable_error. */
-    void connect_for(detail::span wait) { detail::check(zklock_client_connect(get(), detail::ms(wait))); }
+    void connect_for(detail::span wait) {
+        const async_call<void> connecting = start_connect(wait);
+        detail::check(zklock_call_finish(connecting.get(), ZKLOCK_FOREVER, nullptr));
+    }
     /** Does what connect_for() does, in the background. */
     async_call<void> start_connect(detail::span wait = detail::span::max()) {
         return begun<void>(zklock_client_connect_start, detail::ms(wait));

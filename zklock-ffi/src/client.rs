@@ -106,19 +106,6 @@ export! {
         client.set(Client::keep(Client::of(hosts, options)?));
     }
 
-    /// Connects a client of zklock_client_new_lazy now, and returns once it is connected. If it already
-    /// is, this does nothing.
-    ///
-    /// @param client the client.
-    /// @param timeout in milliseconds. The wait is never longer than the connect timeout, even with
-    ///         ZKLOCK_FOREVER.
-    /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host name can be
-    ///         resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system gives the library
-    ///         no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
-    pub fn zklock_client_connect(client: *mut zklock_client, timeout: i64) -> zklock_status {
-        Client::table().find(client)?.connecting(timeout)?.wait()?;
-    }
-
     /// Starts a guardian: a process that ends the session at the servers when this process is dead. The
     /// client's locks are then free at once. Without a guardian, which is the default, they are free when
     /// the session times out.
@@ -168,11 +155,13 @@ export! {
 }
 
 starts! {
-    /// Starts to connect a client as zklock_client_connect does, and returns at once. An event loop
-    /// creates its client so: with zklock_client_new_lazy, and this function.
+    /// Starts to connect a client of zklock_client_new_lazy, and returns at once. If it is connected, this
+    /// does nothing. To wait for the connection, see zklock_call_finish.
     ///
     /// @param client the client. You may free it before the call.
-    /// @param timeout in milliseconds, as for zklock_client_connect.
+    /// @param timeout in milliseconds. It is never longer than the connect timeout, even with
+    ///         ZKLOCK_FOREVER. The result is then ZKLOCK_UNREACHABLE, as if no host name can be
+    ///         resolved; it is ZKLOCK_REFUSED for the reasons given at zklock_client_new.
     pub fn zklock_client_connect_start(client: *mut zklock_client, timeout: i64) {
         let client = Client::table().find(client)?;
         Started::keep(client.connecting(timeout)?, &client.1, |_| Answer::Nothing)

@@ -11,7 +11,6 @@ WORKS(options_set, on->options, "identity", "a guest")
 
 MAKES(client_new, client, on->hosts, NULL, &made)
 MAKES(client_new_lazy, client, on->hosts, NULL, &made)
-WORKS(client_connect, on->client, SOON_MS)
 MAKES(client_connect_start, call, on->client, SOON_MS, &made)
 /* A guard that works would start a process, so this one fails. */
 CALL(client_guard, ZKLOCK_INVALID_ARGUMENT, zklock_client_guard(on->client, "/nowhere/zklock"))

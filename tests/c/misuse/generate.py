@@ -22,7 +22,6 @@ WAITS = {
     "zklock_hold_wait_wanted": ("WANTED", "LIVE"),
     "zklock_observer_next": ("LIVE", "TOLD"),
     "zklock_call_finish": ("SHOWN", "LIVE"),
-    "zklock_client_connect": ("LIVE", None),
     "zklock_client_connect_start": ("LIVE", None),
 }
 PLACES = ["HERE", "OTHER_THREAD", "LOSS_CALLBACK", "LOG_CALLBACK", "VISITOR"]

@@ -291,7 +291,10 @@ TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_o
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
     connects_for_an_acquire(client, lock);
-    OK(zklock_client_connect(followed, SOON_MS));
+    zklock_call *call;
+    OK(zklock_client_connect_start(followed, SOON_MS, &call));
+    OK(zklock_call_finish(call, SOON_MS, NULL));
+    zklock_call_free(call);
     expect(followed, ZKLOCK_EVENT_CONNECTED);
     zklock_client_free(followed);
     free_all(NULL, lock, client);
