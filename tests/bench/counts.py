@@ -33,7 +33,7 @@ WORKS = {
 ABLE = dict.fromkeys(("lingering", "reentrant", "refused try", "handed over by a task"), {"zklock-rust", "zklock-c", "zklock-py"})
 # What the C library may need at most: instructions (on x86-64, with panic-probe, which is 2,000 of them), and system calls. A machine's
 # compiler and C library make a difference to the first, and whether a thread sleeps before it is woken to both.
-MOST = {"free": (137_000, 37), "lingering": (10_300, 3.5), "reentrant": (9_200, 3.5)}
+MOST = {"free": (137_000, 33), "lingering": (10_300, 3.5), "reentrant": (9_200, 3.5)}
 TURNS = {"uncontended": "n", "tries": "n", "handoff": "m", "manylocks": "rounds"}
 
 

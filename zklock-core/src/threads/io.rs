@@ -98,6 +98,11 @@ impl Io {
         self.descriptors.are_of_host()
     }
 
+    /// Fails if it must be left alone, as far as is known: for what wakes no thread.
+    pub(super) fn check_known(&self) -> Result<(), Error> {
+        if self.is_of_host() { Ok(()) } else { self.opened().check() }
+    }
+
     /// Fails if it must be left alone. Unlike [`is_lost`](Self::is_lost) it asks the system whether its descriptors are closed.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.is_of_host() { Ok(()) } else { self.descriptors.check() }
@@ -125,7 +130,8 @@ fn open_runtime() -> io::Result<(Runtime, Arc<Descriptors>)> {
     let mut builder = Builder::new_current_thread();
     // The resolver's threads are started when needed, and end soon.
     builder.enable_all().thread_name("zklock-names").thread_keep_alive(Duration::from_millis(100));
-    builder.on_thread_park(stop_if_closed).on_thread_unpark(stop_if_closed);
+    // Only after a sleep: until the next one it is awake for a moment.
+    builder.on_thread_unpark(stop_if_closed);
     Ok((builder.build()?, descriptors))
 }
 
