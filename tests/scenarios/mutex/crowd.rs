@@ -1,8 +1,8 @@
 //! More locks at once than one session, or one request, can bear.
 
-use crate::support::{SESSION, SOON, client, operator, proxied_client, says, soon};
-use ground::{Kind, Side, or_once_more, shared};
-use std::time::Instant;
+use crate::support::{SESSION, SOON, client, operator, options, proxied_client, says, soon};
+use ground::{Kind, Proxy, Side, or_once_more, shared};
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock::{Client, ClientOptions, ErrorKind, LockSpec};
 
@@ -14,7 +14,11 @@ fn paths(name: &str, count: usize, length: usize) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waiting_attempts_with_more_watches_than_fit_into_a_request_survive_a_reconnect_in_one_session() {
     let paths = paths("crowd-waits", 300, 400);
-    let (holder, (waiter, proxy)) = (client().await, proxied_client().await);
+    // Nothing here is about the end of a session, which a busy machine would bring.
+    let long = |hosts: &str| options(hosts).session_timeout(Duration::from_secs(30));
+    let proxy = Proxy::before(shared().server(0));
+    let holder = Client::connect(long(&shared().connect_string())).await.unwrap();
+    let waiter = Client::connect(long(&proxy.connect_string())).await.unwrap();
     let mut holds = Vec::new();
     for path in &paths {
         holds.push(holder.mutex(path).unwrap().acquire().await.unwrap());
@@ -53,9 +57,9 @@ async fn many_holds_of_a_session_are_all_kept_alive() {
     // Longer than any lease that is not renewed.
     let enough = client.session_timeout().unwrap();
     tokio::time::sleep(enough).await;
-    for hold in &holds {
-        assert!(hold.valid_for() > enough / 10, "{:?} {:?}", hold.state(), hold.valid_for());
-    }
+    // A process that stands still for longer than the lease has lost it.
+    let late = holds.iter().find(|hold| hold.valid_for() <= enough / 10);
+    or_once_more(late.is_none(), &format!("{late:?}"));
     client.close().await.unwrap();
 }
 
