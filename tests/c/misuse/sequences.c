@@ -12,12 +12,12 @@
 #include <stdatomic.h>
 
 #define THREADS 4
-#define KEPT 24
+#define POOL_SIZE 24
 #define ROOM_BYTES 1024
 
 /* The handles that all threads know, including freed ones. */
 static struct {
-    void *handles[KINDS][KEPT];
+    void *handles[KINDS][POOL_SIZE];
     size_t count[KINDS];
 } pool;
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,10 +43,10 @@ static uint64_t below(caller *caller, uint64_t bound) {
 static void put(caller *caller, kind kind, void *handle) {
     void *old = NULL;
     pthread_mutex_lock(&pool_lock);
-    if (pool.count[kind] < KEPT) {
+    if (pool.count[kind] < POOL_SIZE) {
         pool.handles[kind][pool.count[kind]++] = handle;
     } else {
-        void **place = &pool.handles[kind][below(caller, KEPT)];
+        void **place = &pool.handles[kind][below(caller, POOL_SIZE)];
         old = *place;
         *place = handle;
     }

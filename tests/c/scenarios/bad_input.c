@@ -3,11 +3,7 @@
 
 #include "test.h"
 
-#define INVALID(call, part)                \
-    do {                                   \
-        IS(call, ZKLOCK_INVALID_ARGUMENT); \
-        SAYS(part);                        \
-    } while (0)
+#define INVALID(call, part) FAILS(call, ZKLOCK_INVALID_ARGUMENT, part)
 
 static const char *const NOT_UTF8 = "/bad/\xff\xfe";
 
@@ -32,7 +28,6 @@ TEST(a_bad_path_is_refused_and_any_other_is_not_changed) {
     zklock_hold *hold = acquire(lock, SOON_MS);
     CHECK(!strcmp(zklock_lock_path(lock), foreign));
     CHECK(!strcmp(zklock_hold_path(hold), foreign) && !strncmp(node_of(hold), foreign, strlen(foreign)));
-    free_all(hold, lock, client);
 }
 
 TEST(bad_options_are_named_and_good_ones_reach_what_they_are_of) {
@@ -54,7 +49,7 @@ TEST(bad_options_are_named_and_good_ones_reach_what_they_are_of) {
     }
     /* None of this has changed the options. */
     CHECK(!setenv("ZKLOCK_HOSTS", servers(), 1));
-    OK(zklock_client_new(NULL, options, &client));
+    client = MADE(zklock_client, zklock_client_new(NULL, options, &made));
     CHECK(stats_of(client).session_timeout == SESSION_MS / 2);
     /* What is made has the options of its kind alone. */
     zklock_lock *lock = NULL;
@@ -63,8 +58,6 @@ TEST(bad_options_are_named_and_good_ones_reach_what_they_are_of) {
     INVALID(zklock_job_new(client, "/bad", 1000, options, &job), "this makes a job");
     OK(zklock_options_set(options, "offset", "1h"));
     INVALID(zklock_client_new(servers(), options, &rare), "offset is an option of a job, and this makes a client");
-    zklock_options_free(options);
-    zklock_client_free(client);
 }
 
 static void never(const zklock_contender *contender, void *context) {
@@ -85,12 +78,9 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     int on_stack = 7;
     char sentence[512];
     zklock_client_free(freed);
-    IS(zklock_mutex_new(freed, "/bad", NULL, &none), ZKLOCK_INVALID_HANDLE);
-    SAYS("the zklock_client has been freed: do not use it again");
-    IS(zklock_acquire((zklock_lock *)hold, 0, &no_hold), ZKLOCK_INVALID_HANDLE);
-    SAYS("a handle of another type than zklock_lock");
-    IS(zklock_release((zklock_hold *)&on_stack), ZKLOCK_INVALID_HANDLE);
-    SAYS("not a zklock handle");
+    FAILS(zklock_mutex_new(freed, "/bad", NULL, &none), ZKLOCK_INVALID_HANDLE, "the zklock_client has been freed: do not use it again");
+    FAILS(zklock_acquire((zklock_lock *)hold, 0, &no_hold), ZKLOCK_INVALID_HANDLE, "a handle of another type than zklock_lock");
+    FAILS(zklock_release((zklock_hold *)&on_stack), ZKLOCK_INVALID_HANDLE, "not a zklock handle");
     INVALID(zklock_acquire(NULL, 0, &no_hold), "the zklock_lock is NULL");
     INVALID(zklock_hold_on_lost(hold, NULL, NULL), "the callback is NULL");
     INVALID(zklock_contenders(lock, NULL, NULL), "the visitor is NULL");
@@ -111,7 +101,6 @@ TEST(handles_numbers_and_places_that_are_none_are_named) {
     CHECK(join_thread(start_thread(last_error, NULL)) == NULL);
     give_back(acquire(lock, SOON_MS));
     CHECK(!strcmp(zklock_last_error(), sentence));
-    free_all(NULL, lock, client);
 }
 
 TEST_MAIN(STANDALONE " tick=200")

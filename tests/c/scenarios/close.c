@@ -2,19 +2,7 @@
 
 #include "test.h"
 
-#include <time.h>
-
-typedef struct {
-    zklock_hold *hold;
-    zklock_status status;
-    zklock_reason reason;
-} loss;
-
-static void *waits_for_loss(void *argument) {
-    loss *loss = argument;
-    loss->status = zklock_hold_wait_lost(loss->hold, ZKLOCK_FOREVER, &loss->reason);
-    return NULL;
-}
+#include <unistd.h>
 
 /* The handles that are freed in every order. */
 enum { CLIENT, LOCK, HOLD, CALL, OPTIONS, HANDLES };
@@ -51,14 +39,12 @@ static zklock_status use_one(handles *handles, int which) {
 
 /* In the order of `order`, twice each, with all others in use as before. */
 static void frees_in(const int *order, const char *path, int closes_first) {
-    handles handles;
+    handles handles = {.options = options_with(SESSION_MS, 0)};
     int freed[HANDLES] = {0};
-    OK(zklock_options_new(&handles.options));
-    set_time(handles.options, "session-timeout", SESSION_MS);
-    OK(zklock_client_new(servers(), handles.options, &handles.client));
+    handles.client = MADE(zklock_client, zklock_client_new(servers(), handles.options, &made));
     handles.lock = new_mutex(handles.client, path, 0);
     handles.hold = acquire(handles.lock, SOON_MS);
-    OK(zklock_acquire_start(handles.lock, ZKLOCK_FOREVER, &handles.call));
+    handles.call = start_acquire(handles.lock, ZKLOCK_FOREVER);
     if (closes_first) OK(zklock_client_close(handles.client));
     for (int at = 0; at < HANDLES; at++) {
         free_one(&handles, order[at]);
@@ -84,10 +70,9 @@ TEST(handles_are_freed_in_any_order_whether_the_client_is_closed_or_not) {
 
 TEST(a_client_that_is_freed_takes_its_session_along_when_nothing_needs_it_any_more) {
     rivals all = new_rivals();
-    zklock_hold *hold = acquire(all.lock, SOON_MS), *hers;
+    zklock_hold *hold = acquire(all.lock, SOON_MS);
     int closed = new_hook("see-request", all.proxy, "close", 1, "");
-    zklock_call *second;
-    OK(zklock_acquire_start(all.lock, ZKLOCK_FOREVER, &second));
+    zklock_call *second = start_acquire(all.lock, ZKLOCK_FOREVER);
     wait_for_contenders(all.path, 2);
     zklock_client_free(all.client);
     zklock_lock_free(all.lock);
@@ -98,12 +83,16 @@ TEST(a_client_that_is_freed_takes_its_session_along_when_nothing_needs_it_any_mo
     CHECK(!strcmp(ground("fired %d", closed), "false"));
     /* Nobody waits for this release. */
     zklock_hold_free(hold);
-    hers = acquire(all.others, SOON_MS);
+    zklock_hold *hers = acquire(all.others, SOON_MS);
     /* The session is closed, not left to time out. */
     await_hook(closed);
     EVENTUALLY(!strcmp(ground("connections %d", all.proxy), "0"));
     give_back(hers);
-    free_all(NULL, all.others, all.other);
+}
+
+static void *waits_for_loss(void *hold) {
+    zklock_reason reason;
+    return (void *)(intptr_t)zklock_hold_wait_lost(hold, ZKLOCK_FOREVER, &reason);
 }
 
 static void *confirms(void *hold) {
@@ -116,17 +105,15 @@ static void *confirms(void *hold) {
 TEST(what_races_with_a_free_is_done_or_told_of_the_release_or_of_the_handle) {
     rivals all = new_rivals();
     for (int round = 0; round < 200; round++) {
-        loss loss = {.hold = acquire(all.others, SOON_MS)};
-        thread asker = start_thread(confirms, loss.hold), waiter = start_thread(waits_for_loss, &loss);
-        struct timespec differs = {.tv_nsec = round * 37 % 1500 * 1000L};
-        nanosleep(&differs, NULL);
-        zklock_hold_free(loss.hold);
-        join_thread(waiter);
-        CHECK(loss.status == ZKLOCK_NOT_HELD || loss.status == ZKLOCK_INVALID_HANDLE);
-        zklock_status status = join_status(asker);
-        CHECK(status == ZKLOCK_NOT_HELD || status == ZKLOCK_INVALID_HANDLE);
+        zklock_hold *hold = acquire(all.others, SOON_MS);
+        thread racing[] = {start_thread(confirms, hold), start_thread(waits_for_loss, hold)};
+        usleep((useconds_t)(round * 37 % 1500));
+        zklock_hold_free(hold);
+        for (int at = 0; at < 2; at++) {
+            zklock_status status = join_status(racing[at]);
+            CHECK(status == ZKLOCK_NOT_HELD || status == ZKLOCK_INVALID_HANDLE);
+        }
     }
-    free_rivals(&all);
 }
 
 TEST_MAIN(STANDALONE " tick=200")

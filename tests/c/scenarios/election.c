@@ -4,11 +4,7 @@
 
 static zklock_lock *stands(zklock_client *client, const char *path) { return new_lock(zklock_election_new, client, path); }
 
-static zklock_observer *observes(zklock_lock *lock) {
-    zklock_observer *observer;
-    OK(zklock_observe(lock, &observer));
-    return observer;
-}
+static zklock_observer *observes(zklock_lock *lock) { return MADE(zklock_observer, zklock_observe(lock, &made)); }
 
 /* How often an observer has shown a leader, who must have this hold. */
 typedef struct {
@@ -70,10 +66,6 @@ TEST(an_observer_serves_an_event_loop) {
     IS(next_of(observer, 0), ZKLOCK_CLOSED);
     is_quiet(client, 20);
     IS(next_of(observer, ZKLOCK_FOREVER), ZKLOCK_CLOSED);
-    zklock_observer_free(observer);
-    zklock_lock_free(first);
-    zklock_lock_free(second);
-    free_rivals(&all);
 }
 
 static void *waits(void *observer) { return (void *)(intptr_t)next_of(observer, ZKLOCK_FOREVER); }
@@ -81,7 +73,7 @@ static void *waits(void *observer) { return (void *)(intptr_t)next_of(observer, 
 TEST(what_was_asked_without_events_is_told_in_the_end_and_what_is_freed_has_none) {
     zklock_client *client = new_client();
     zklock_lock *lock = stands(client, fresh_path());
-    zklock_observer *observer = observes(lock), *other;
+    zklock_observer *observer = observes(lock);
     thread threads[3];
     EVENTUALLY(next_of(observer, 0) == ZKLOCK_OK);
     IS(next_of(observer, 0), ZKLOCK_TIMEOUT);
@@ -95,13 +87,11 @@ TEST(what_was_asked_without_events_is_told_in_the_end_and_what_is_freed_has_none
     zklock_observer_free(observer);
     is_quiet(client, 20);
     /* Several may wait with one, and all end with the client. */
-    other = observes(lock);
+    zklock_observer *other = observes(lock);
     tells(other, NULL, SOON_MS);
     for (int at = 0; at < 3; at++) threads[at] = start_thread(waits, other);
     OK(zklock_client_close(client));
     for (int at = 0; at < 3; at++) IS(join_status(threads[at]), ZKLOCK_CLOSED);
-    zklock_observer_free(other);
-    free_all(NULL, lock, client);
 }
 
 TEST_MAIN(STANDALONE)

@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 static zklock_call *start(zklock_lock *lock, int64_t timeout, void *context) {
-    zklock_call *call;
-    OK(zklock_acquire_start(lock, timeout, &call));
+    zklock_call *call = start_acquire(lock, timeout);
     if (context) OK(zklock_call_set_context(call, context));
     return call;
 }
@@ -20,13 +19,13 @@ static zklock_hold *ends(zklock_client *client, zklock_call *call, void *context
     zklock_event event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && event.context == context);
     IS(zklock_call_hold(call, &hold), wanted);
-    return hold;
+    return KEPT(zklock_hold, hold);
 }
 
 TEST(a_started_acquire_has_one_event_whatever_ends_it) {
     rivals all = new_rivals();
     zklock_client *client = follow(all.client);
-    zklock_hold *held = acquire(all.others, SOON_MS), *hold;
+    zklock_hold *held = acquire(all.others, SOON_MS);
     int granted = 1, late = 2;
     /* It is cancelled several times. */
     zklock_call *call = start(all.lock, ZKLOCK_FOREVER, &granted);
@@ -35,32 +34,27 @@ TEST(a_started_acquire_has_one_event_whatever_ends_it) {
     ends(client, call, &granted, ZKLOCK_INTERRUPTED);
     OK(zklock_call_cancel(call));
     is_quiet(client, 20);
-    zklock_call_free(call);
     /* It times out, and is cancelled after that. */
     call = start(all.lock, 1, NULL);
     CHECK(readable(descriptor_of(client), SOON_MS));
     OK(zklock_call_cancel(call));
     ends(client, call, NULL, ZKLOCK_TIMEOUT);
     is_quiet(client, 20);
-    zklock_call_free(call);
     /* It is granted, and cancelled too late. The context may also be set late. */
     call = start(all.lock, ZKLOCK_FOREVER, &granted);
     give_back(held);
     CHECK(readable(descriptor_of(client), SOON_MS));
     OK(zklock_call_cancel(call));
     OK(zklock_call_set_context(call, &late));
-    hold = ends(client, call, &late, ZKLOCK_OK);
+    zklock_hold *hold = ends(client, call, &late, ZKLOCK_OK);
     is_quiet(client, 20);
-    zklock_call_free(call);
     zklock_hold_free(hold);
     /* Its result is fetched before its event. */
     call = start(all.lock, SOON_MS, NULL);
     EVENTUALLY(zklock_call_hold(call, &hold) == ZKLOCK_OK);
+    KEPT(zklock_hold, hold);
     ends(client, call, NULL, ZKLOCK_NOT_HELD);
     is_quiet(client, 20);
-    zklock_call_free(call);
-    zklock_hold_free(hold);
-    free_rivals(&all);
 }
 
 TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
@@ -68,13 +62,12 @@ TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     zklock_call *call = start(lock, SOON_MS, NULL);
     int descriptor = descriptor_of(client);
-    zklock_hold *hold;
     /* The only event of all. */
     CHECK(readable(descriptor, SOON_MS));
     zklock_call_free(call);
     is_quiet(client, 20);
     /* A hold that is lost. */
-    hold = acquire(lock, SOON_MS);
+    zklock_hold *hold = acquire(lock, SOON_MS);
     ground("delete %s", node_of(hold));
     CHECK(readable(descriptor, SOON_MS));
     zklock_hold_free(hold);
@@ -82,7 +75,6 @@ TEST(what_is_freed_has_no_event_and_leaves_the_descriptor_as_it_was) {
     IS(zklock_call_set_context(call, NULL), ZKLOCK_INVALID_HANDLE);
     IS(zklock_hold_set_context(hold, NULL), ZKLOCK_INVALID_HANDLE);
     settled(client);
-    free_all(NULL, lock, client);
 }
 
 TEST(a_hold_tells_of_its_loss_and_of_its_release) {
@@ -91,8 +83,7 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     int of_acquire, of_hold, of_call;
     /* It begins with the context of its call. */
     zklock_call *call = start(lock, SOON_MS, &of_acquire);
-    zklock_hold *hold = ends(client, call, &of_acquire, ZKLOCK_OK), *fresh;
-    zklock_call_free(call);
+    zklock_hold *hold = ends(client, call, &of_acquire, ZKLOCK_OK);
     is_quiet(client, 20);
     ground("delete %s", node_of(hold));
     zklock_event event = expect(client, ZKLOCK_EVENT_LOST);
@@ -100,40 +91,33 @@ TEST(a_hold_tells_of_its_loss_and_of_its_release) {
     CHECK(state_of(hold) == ZKLOCK_STATE_LOST && valid_for(hold) == 0);
     /* The loss is an event once. */
     is_quiet(client, 20);
-    OK(zklock_release_start(hold, &call));
+    call = MADE(zklock_call, zklock_release_start(hold, &made));
     event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && event.hold == hold && event.context == &of_acquire);
     IS(zklock_call_finish(call, 0, NULL), ZKLOCK_LOST);
-    zklock_call_free(call);
-    zklock_hold_free(hold);
 
     /* A release is not a loss. */
     hold = acquire(lock, SOON_MS);
     OK(zklock_hold_set_context(hold, &of_hold));
-    OK(zklock_hold_confirm_start(hold, &call));
+    call = MADE(zklock_call, zklock_hold_confirm_start(hold, &made));
     event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && !event.context);
-    zklock_call_free(call);
-    OK(zklock_release_start(hold, &call));
+    call = MADE(zklock_call, zklock_release_start(hold, &made));
     event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && event.hold == hold && event.context == &of_hold);
-    zklock_call_free(call);
     /* If its hold is freed by then, the event has only the call. */
-    fresh = acquire(lock, SOON_MS);
-    OK(zklock_release_start(fresh, &call));
+    zklock_hold *fresh = acquire(lock, SOON_MS);
+    call = MADE(zklock_call, zklock_release_start(fresh, &made));
     OK(zklock_call_set_context(call, &of_call));
     zklock_hold_free(fresh);
     event = expect(client, ZKLOCK_EVENT_CALL);
     CHECK(event.call == call && !event.hold && event.context == &of_call);
-    zklock_call_free(call);
     is_quiet(client, 20);
-    free_all(hold, lock, client);
 }
 
 TEST(what_happened_before_somebody_asked_is_not_told) {
     rivals all = new_rivals();
-    zklock_lock *unwatched = new_mutex(all.client, fresh_path(), 0);
-    zklock_hold *hold, *held = acquire(all.others, SOON_MS), *before = acquire(unwatched, SOON_MS), *none;
+    zklock_hold *held = acquire(all.others, SOON_MS), *before = acquire(new_mutex(all.client, fresh_path(), 0), SOON_MS), *none;
     zklock_call *ended = start(all.lock, 0, NULL), *goes_on = start(all.lock, SOON_MS, NULL);
     zklock_reason reason;
     EVENTUALLY(zklock_call_hold(ended, &none) == ZKLOCK_TIMEOUT);
@@ -145,19 +129,13 @@ TEST(what_happened_before_somebody_asked_is_not_told) {
     is_quiet(all.client, 20);
     /* A call that ends after that is an event. */
     give_back(held);
-    hold = ends(all.client, goes_on, NULL, ZKLOCK_OK);
+    zklock_hold *hold = ends(all.client, goes_on, NULL, ZKLOCK_OK);
     is_quiet(all.client, 0);
     zklock_client *closed = new_client();
     OK(zklock_client_close(closed));
     expect(closed, ZKLOCK_EVENT_CLOSED);
     is_quiet(closed, 20);
-    zklock_client_free(closed);
-    zklock_call_free(ended);
-    zklock_call_free(goes_on);
-    zklock_hold_free(before);
-    zklock_lock_free(unwatched);
     give_back(hold);
-    free_rivals(&all);
 }
 
 TEST(a_freed_client_has_no_descriptor_and_its_started_acquires_go_on) {
@@ -174,7 +152,6 @@ TEST(a_freed_client_has_no_descriptor_and_its_started_acquires_go_on) {
     IS(zklock_client_next_event(client, &event), ZKLOCK_INVALID_HANDLE);
     zklock_call_free(queued);
     give_back(hold_of(call));
-    zklock_lock_free(lock);
 }
 
 enum { SHARED = 2000, FEW = 8 };
@@ -199,7 +176,6 @@ static void *asks(void *given) {
 
 TEST(thousands_of_calls_go_through_one_descriptor_and_of_many_threads_that_ask_one_has_each_event) {
     static shared shared;
-    zklock_call *calls[SHARED];
     thread threads[4];
     struct rlimit limit, few;
     int free = dup(0);
@@ -215,16 +191,12 @@ TEST(thousands_of_calls_go_through_one_descriptor_and_of_many_threads_that_ask_o
     few.rlim_cur = (rlim_t)(free + FEW);
     CHECK(!setrlimit(RLIMIT_NOFILE, &few));
     /* All calls start before any thread asks, so that each event finds its context. */
-    for (int at = 0; at < SHARED; at++) calls[at] = start(lock, SOON_MS, &shared.events[at]);
+    for (int at = 0; at < SHARED; at++) start(lock, SOON_MS, &shared.events[at]);
     for (int at = 0; at < 4; at++) threads[at] = start_thread(asks, &shared);
     for (int at = 0; at < 4; at++) join_thread(threads[at]);
-    for (int at = 0; at < SHARED; at++) {
-        CHECK(shared.events[at] == 1);
-        zklock_call_free(calls[at]);
-    }
+    for (int at = 0; at < SHARED; at++) CHECK(shared.events[at] == 1);
     is_quiet(shared.client, 20);
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-    free_all(NULL, lock, shared.client);
 }
 
 TEST(changes_of_the_connection_are_told_and_no_loss_is_left_out) {
@@ -251,8 +223,6 @@ TEST(changes_of_the_connection_are_told_and_no_loss_is_left_out) {
     OK(zklock_client_close(client));
     expect(client, ZKLOCK_EVENT_CLOSED);
     is_quiet(client, 20);
-    zklock_hold_free(hold);
-    free_rivals(&all);
 }
 
 /* Acquires the lock by a started acquire, for which the client connects. */
@@ -271,10 +241,9 @@ static void connects_for_an_acquire(zklock_client *client, zklock_lock *lock) {
 }
 
 TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_own_events) {
-    zklock_client *client, *followed;
     int status;
-    OK(zklock_client_new_lazy(servers(), NULL, &client));
-    OK(zklock_client_new_lazy(servers(), NULL, &followed));
+    zklock_client *client = MADE(zklock_client, zklock_client_new_lazy(servers(), NULL, &made));
+    zklock_client *followed = MADE(zklock_client, zklock_client_new_lazy(servers(), NULL, &made));
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
     is_quiet(followed, 0);
     pid_t child = new_child();
@@ -291,13 +260,9 @@ TEST(a_lazy_client_tells_when_it_connects_and_a_child_that_inherits_it_has_its_o
     CHECK(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
     connects_for_an_acquire(client, lock);
-    zklock_call *call;
-    OK(zklock_client_connect_start(followed, SOON_MS, &call));
+    zklock_call *call = MADE(zklock_call, zklock_client_connect_start(followed, SOON_MS, &made));
     OK(zklock_call_finish(call, SOON_MS, NULL));
-    zklock_call_free(call);
     expect(followed, ZKLOCK_EVENT_CONNECTED);
-    zklock_client_free(followed);
-    free_all(NULL, lock, client);
 }
 
 static void *waits(void *hold) { return (void *)(intptr_t)zklock_hold_wait_wanted(hold, ZKLOCK_FOREVER); }
@@ -323,8 +288,6 @@ TEST(a_holder_is_told_in_every_way_that_others_wait) {
     give_back(hold_of(rival));
     IS(zklock_hold_wait_wanted(hold, SOON_MS), ZKLOCK_NOT_HELD);
     CHECK(!zklock_hold_is_wanted(hold));
-    zklock_hold_free(hold);
-    free_rivals(&all);
 }
 
 TEST_MAIN(STANDALONE)

@@ -29,9 +29,7 @@ TEST(a_name_server_that_fails_for_a_moment_is_asked_again) {
     SAYS("could be resolved within 200ms: check the resolver (localhost: ");
     /* Each side asks twice in vain: the one that connects, and the one that looks for what is wrong. */
     resolver_fails = 4;
-    OK(zklock_client_new(hosts, NULL, &client));
-    zklock_client_free(client);
-    zklock_options_free(options);
+    MADE(zklock_client, zklock_client_new(hosts, NULL, &made));
 }
 
 TEST_MAIN(STANDALONE)

@@ -6,20 +6,16 @@ static zklock_write sets(const char *path, const char *data, int32_t version) {
     return (zklock_write){.kind = ZKLOCK_WRITE_SET, .version = version, .path = path, .data = data, .length = strlen(data)};
 }
 
-/* A client with a hold, and the path of the node that it guards. */
+/* A hold, and the path of the node that it guards. */
 typedef struct {
-    zklock_client *client;
-    zklock_lock *lock;
     zklock_hold *hold;
     char state[80];
 } guard;
 
 static guard new_guard(void) {
-    guard made = {.client = new_client()};
-    made.lock = new_mutex(made.client, fresh_path(), 0);
-    made.hold = acquire(made.lock, SOON_MS);
-    snprintf(made.state, sizeof made.state, "%s-state", zklock_lock_path(made.lock));
-    return made;
+    guard new = {new_hold(servers(), fresh_path()), ""};
+    snprintf(new.state, sizeof new.state, "%s-state", zklock_hold_path(new.hold));
+    return new;
 }
 
 TEST(a_guarded_write_that_conflicts_is_named_and_the_versions_of_others_are_told) {
@@ -31,8 +27,7 @@ TEST(a_guarded_write_that_conflicts_is_named_and_the_versions_of_others_are_told
     OK(zklock_hold_commit(guard.hold, &first, 1, NULL));
     OK(zklock_hold_commit(guard.hold, &second, 1, versions));
     CHECK(versions[0] == 1 && versions[1] == 99);
-    IS(zklock_hold_commit(guard.hold, conflict, 2, NULL), ZKLOCK_CONFLICT);
-    SAYS("number 2, of /");
+    FAILS(zklock_hold_commit(guard.hold, conflict, 2, NULL), ZKLOCK_CONFLICT, "number 2, of /");
     SAYS(guard.state);
     SAYS("nothing was written");
     CHECK(zklock_last_conflict() == 1 && !strcmp(ground("data %s", guard.state), "before"));
@@ -43,7 +38,6 @@ TEST(a_guarded_write_that_conflicts_is_named_and_the_versions_of_others_are_told
     /* A conflict does not lose the hold. */
     OK(zklock_release(guard.hold));
     IS(zklock_hold_commit(guard.hold, &second, 1, NULL), ZKLOCK_NOT_HELD);
-    free_all(guard.hold, guard.lock, guard.client);
 }
 
 TEST(a_hold_reads_as_many_bytes_as_fit_and_says_why_it_cannot) {
@@ -59,11 +53,8 @@ TEST(a_hold_reads_as_many_bytes_as_fit_and_says_why_it_cannot) {
     memcpy(data, "-------", 7);
     OK(zklock_hold_read(guard.hold, guard.state, data, 3, &length, &version));
     CHECK(length == 6 && !memcmp(data, "abc----", 7));
-    IS(zklock_hold_read(guard.hold, guard.state, NULL, 1, &length, &version), ZKLOCK_INVALID_ARGUMENT);
-    SAYS("buffer is NULL");
-    IS(zklock_hold_read(guard.hold, "state", data, 1, &length, &version), ZKLOCK_INVALID_ARGUMENT);
-    SAYS("is relative");
-    free_all(guard.hold, guard.lock, guard.client);
+    FAILS(zklock_hold_read(guard.hold, guard.state, NULL, 1, &length, &version), ZKLOCK_INVALID_ARGUMENT, "buffer is NULL");
+    FAILS(zklock_hold_read(guard.hold, "state", data, 1, &length, &version), ZKLOCK_INVALID_ARGUMENT, "is relative");
 }
 
 TEST_MAIN(STANDALONE)

@@ -3,11 +3,11 @@
 #include "test.h"
 
 TEST(a_snapshot_has_all_counts_and_nothing_else) {
-    zklock_client *lazy, *client = new_client();
+    zklock_client *client = new_client();
     zklock_stats stats, none;
     memset(&none, 0, sizeof none);
     memset(&stats, 0x7f, sizeof stats);
-    OK(zklock_client_new_lazy(servers(), NULL, &lazy));
+    zklock_client *lazy = MADE(zklock_client, zklock_client_new_lazy(servers(), NULL, &made));
     OK(zklock_client_stats(lazy, &stats));
     CHECK(!memcmp(&stats, &none, sizeof none));
     memset(&stats, 0x7f, sizeof stats);
@@ -15,8 +15,6 @@ TEST(a_snapshot_has_all_counts_and_nothing_else) {
     CHECK(stats.sessions == 1 && stats.session_id && stats.session_timeout == SESSION_MS);
     stats.sessions = none.sessions, stats.session_id = none.session_id, stats.session_timeout = none.session_timeout;
     CHECK(!memcmp(&stats, &none, sizeof none));
-    zklock_client_free(lazy);
-    zklock_client_free(client);
 }
 
 TEST(what_does_not_fit_is_left_out_and_its_length_is_told) {
@@ -43,22 +41,18 @@ TEST(what_does_not_fit_is_left_out_and_its_length_is_told) {
     OK(zklock_prometheus(&client, NULL, 1, NULL, 0, &whole));
     OK(zklock_prometheus(&client, NULL, 1, start, 6, &length));
     CHECK(whole > 1000 && length == whole && !strcmp(start, "# HELPx"));
-    free_all(NULL, lock, client);
 }
 
 TEST(a_named_lock_has_figures_of_its_own) {
     zklock_client *client = new_client();
-    zklock_options *options;
-    zklock_lock *lock;
     zklock_lock_stats report, none;
     memset(&none, 0, sizeof none);
     memset(&report, 0x7f, sizeof report);
     OK(zklock_client_lock_stats(client, "report", &report));
     CHECK(!memcmp(&report, &none, sizeof none));
-    OK(zklock_options_new(&options));
+    zklock_options *options = options_with(0, 0);
     OK(zklock_options_set(options, "metrics-name", "report"));
-    OK(zklock_mutex_new(client, fresh_path(), options, &lock));
-    zklock_options_free(options);
+    zklock_lock *lock = MADE(zklock_lock, zklock_mutex_new(client, fresh_path(), options, &made));
     zklock_hold *hold = acquire(lock, SOON_MS);
     sleep_ms(2);
     OK(zklock_client_lock_stats(client, "report", &report));
@@ -67,7 +61,6 @@ TEST(a_named_lock_has_figures_of_its_own) {
     OK(zklock_client_lock_stats(client, "report", &report));
     report.acquires_granted -= 1;
     CHECK(!memcmp(&report, &none, sizeof none));
-    free_all(NULL, lock, client);
 }
 
 TEST_MAIN(STANDALONE)

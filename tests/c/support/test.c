@@ -118,6 +118,34 @@ void list_test(int line, const char *name, void (*run)(void)) {
     tests[at].line = line, tests[at].name = name, tests[at].run = run;
 }
 
+/* What is kept, the latest first. */
+typedef struct kept {
+    struct kept *before;
+    void (*free)(void *);
+    void *object;
+} kept;
+static kept *latest;
+
+/* Without a mutex, because a child may be forked at any moment. */
+void *keep(void (*free)(void *), void *object) {
+    kept *new = malloc(sizeof *new);
+    CHECK(new);
+    *new = (kept){__atomic_load_n(&latest, __ATOMIC_RELAXED), free, object};
+    while (!__atomic_compare_exchange_n(&latest, &new->before, new, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
+    return object;
+}
+
+const void *last_kept(void) { return latest; }
+
+void free_kept(const void *since) {
+    while (latest != since) {
+        kept *last = latest;
+        latest = last->before;
+        last->free(last->object);
+        free(last);
+    }
+}
+
 int run_tests(const char *start, int words_count, char **words) {
     int ran = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -136,6 +164,7 @@ int run_tests(const char *start, int words_count, char **words) {
             /* A test that hangs must not hold up the others for long. */
             alarm(240);
             tests[at].run();
+            free_kept(NULL);
             alarm(0);
         }
         printf("ok %s (%lld ms)\n", current, (long long)(now_ms() - begun));
@@ -176,21 +205,17 @@ void set_time(zklock_options *options, const char *option, int64_t milliseconds)
 }
 
 zklock_options *options_with(int64_t session, int64_t connect) {
-    zklock_options *options;
-    OK(zklock_options_new(&options));
+    zklock_options *options = MADE(zklock_options, zklock_options_new(&made));
     if (session) set_time(options, "session-timeout", session);
     if (connect) set_time(options, "connect-timeout", connect);
     return options;
 }
 
 zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) {
-    zklock_client *client;
     zklock_options *options = options_with(session, connect);
     /* A try that succeeds may be slow on a busy machine. */
     set_time(options, "try-timeout", SOON_MS);
-    OK(zklock_client_new(hosts, options, &client));
-    zklock_options_free(options);
-    return client;
+    return MADE(zklock_client, zklock_client_new(hosts, options, &made));
 }
 
 zklock_client *connect_to(const char *hosts) { return client_with(hosts, SESSION_MS, 0); }
@@ -198,39 +223,25 @@ zklock_client *connect_to(const char *hosts) { return client_with(hosts, SESSION
 zklock_client *new_client(void) { return connect_to(servers()); }
 
 zklock_lock *new_mutex(zklock_client *client, const char *path, int is_reentrant) {
-    zklock_options *options = NULL;
-    zklock_lock *lock;
-    if (is_reentrant) {
-        OK(zklock_options_new(&options));
-        OK(zklock_options_set(options, "reentrant", "yes"));
-    }
-    OK(zklock_mutex_new(client, path, options, &lock));
-    zklock_options_free(options);
-    return lock;
-}
-
-zklock_barrier *new_barrier(zklock_client *client, const char *path) {
-    zklock_barrier *barrier;
-    OK(zklock_barrier_new(client, path, &barrier));
-    return barrier;
-}
-
-zklock_job *new_job(zklock_client *client, const char *path) {
-    zklock_job *once;
-    OK(zklock_job_new(client, path, 31536000000000, NULL, &once));
-    return once;
-}
-
-zklock_double_barrier *new_double_barrier(zklock_client *client, const char *path, uint32_t members) {
-    zklock_double_barrier *barrier;
-    OK(zklock_double_barrier_new(client, path, members, &barrier));
-    return barrier;
+    zklock_options *options = options_with(0, 0);
+    if (is_reentrant) OK(zklock_options_set(options, "reentrant", "yes"));
+    return MADE(zklock_lock, zklock_mutex_new(client, path, options, &made));
 }
 
 zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path) {
-    zklock_lock *lock;
-    OK(make(client, path, NULL, &lock));
-    return lock;
+    return MADE(zklock_lock, make(client, path, NULL, &made));
+}
+
+zklock_barrier *new_barrier(zklock_client *client, const char *path) {
+    return MADE(zklock_barrier, zklock_barrier_new(client, path, &made));
+}
+
+zklock_double_barrier *new_double_barrier(zklock_client *client, const char *path, uint32_t members) {
+    return MADE(zklock_double_barrier, zklock_double_barrier_new(client, path, members, &made));
+}
+
+zklock_job *new_job(zklock_client *client, const char *path) {
+    return MADE(zklock_job, zklock_job_new(client, path, 31536000000000, NULL, &made));
 }
 
 void forget_error(void) { (void)!zklock_hold_ensure(NULL, 0); }
@@ -251,39 +262,33 @@ zklock_status looked(const char *call) {
 }
 
 zklock_hold *acquire(zklock_lock *lock, int64_t timeout) {
-    zklock_hold *hold;
-    OK(zklock_acquire(lock, timeout, &hold));
-    return hold;
+    return MADE(zklock_hold, zklock_acquire(lock, timeout, &made));
 }
 
-int64_t valid_for(const zklock_hold *hold) {
-    LOOKS(zklock_hold_valid_for(hold));
-    return zklock_hold_valid_for(hold);
+zklock_call *start_acquire(zklock_lock *lock, int64_t timeout) {
+    return MADE(zklock_call, zklock_acquire_start(lock, timeout, &made));
 }
+
+zklock_hold *new_hold(const char *hosts, const char *path) {
+    return acquire(new_mutex(connect_to(hosts), path, 0), SOON_MS);
+}
+
+int64_t valid_for(const zklock_hold *hold) { return SEEN(zklock_hold_valid_for(hold)); }
 
 void becomes_valid(const zklock_hold *hold) {
     EVENTUALLY(valid_for(hold) > 0 || state_of(hold) == ZKLOCK_STATE_LOST);
     CHECK(state_of(hold) != ZKLOCK_STATE_LOST);
 }
 
-uint64_t token_of(const zklock_hold *hold) {
-    LOOKS(zklock_hold_token(hold));
-    return zklock_hold_token(hold);
-}
+uint64_t token_of(const zklock_hold *hold) { return SEEN(zklock_hold_token(hold)); }
 
-const char *node_of(const zklock_hold *hold) {
-    LOOKS(zklock_hold_node(hold));
-    return zklock_hold_node(hold);
-}
+const char *node_of(const zklock_hold *hold) { return SEEN(zklock_hold_node(hold)); }
+
+zklock_state state_of(const zklock_hold *hold) { return SEEN(zklock_hold_state(hold, NULL)); }
 
 void give_back(zklock_hold *hold) {
     OK(zklock_release(hold));
     zklock_hold_free(hold);
-}
-
-zklock_state state_of(const zklock_hold *hold) {
-    LOOKS(zklock_hold_state(hold, NULL));
-    return zklock_hold_state(hold, NULL);
 }
 
 zklock_stats stats_of(const zklock_client *client) {
@@ -317,24 +322,25 @@ void check_sentence(const char *file, int line, const char *sentence, const char
     if (!strstr(sentence, part)) failed(file, line, "\"%s\" is not in: %s", part, sentence);
 }
 
-rivals new_rivals(void) {
-    rivals all;
-    char hosts[128];
-    snprintf(all.path, sizeof all.path, "%s", fresh_path());
-    all.proxy = new_proxy(hosts, sizeof hosts);
-    all.client = connect_to(hosts);
-    all.other = new_client();
-    all.lock = new_mutex(all.client, all.path, 0);
-    all.others = new_mutex(all.other, all.path, 0);
-    return all;
-}
-
-void free_rivals(rivals *all) {
+static void leaves_no_node(void *given) {
+    rivals *all = given;
     settled(all->client);
     settled(all->other);
     wait_for_contenders(all->path, 0);
-    free_all(NULL, all->lock, all->client);
-    free_all(NULL, all->others, all->other);
+    free(all);
+}
+
+rivals new_rivals(void) {
+    rivals *all = calloc(1, sizeof *all);
+    char hosts[128];
+    CHECK(all);
+    snprintf(all->path, sizeof all->path, "%s", fresh_path());
+    all->proxy = new_proxy(hosts, sizeof hosts);
+    all->client = connect_to(hosts);
+    all->other = new_client();
+    all->lock = new_mutex(all->client, all->path, 0);
+    all->others = new_mutex(all->other, all->path, 0);
+    return *(rivals *)keep(leaves_no_node, all);
 }
 
 int64_t expire_session(int proxy) {
@@ -382,7 +388,10 @@ void wait_for_contenders(const char *path, int count) {
     }
 }
 
-void settled(const zklock_client *client) { EVENTUALLY(stats_of(client).owed == 0); }
+void settled(const zklock_client *client) {
+    zklock_stats stats = {0};
+    EVENTUALLY(zklock_client_stats(client, &stats) == ZKLOCK_INVALID_HANDLE || !stats.owed);
+}
 
 void await_call(zklock_call *call) {
     int descriptor;
@@ -390,20 +399,9 @@ void await_call(zklock_call *call) {
     CHECK(readable(descriptor, SOON_MS));
 }
 
-void not_acquired(zklock_call *call, zklock_status wanted) {
-    zklock_hold *none = NULL;
-    await_call(call);
-    IS(zklock_call_hold(call, &none), wanted);
-    CHECK(!none);
-    zklock_call_free(call);
-}
-
 zklock_hold *hold_of(zklock_call *call) {
-    zklock_hold *hold;
     await_call(call);
-    OK(zklock_call_hold(call, &hold));
-    zklock_call_free(call);
-    return hold;
+    return MADE(zklock_hold, zklock_call_hold(call, &made));
 }
 
 thread start_thread(void *(*run)(void *argument), void *argument) {

@@ -65,8 +65,26 @@ int run_tests(const char *start, int words_count, char **words);
 void forget_error(void);
 zklock_status looked(const char *call);
 
+/* What is seen by a call that must be able to look. */
+#define SEEN(call) (LOOKS(call), (call))
+
 /* A call that must return this status. */
 #define IS(call, status) check_status(__FILE__, __LINE__, #call, (call), (status))
+
+/* The object of this type that a call makes, whose place in the call is `&made`. It is kept. */
+#define MADE(type, call) \
+    __extension__({      \
+        type *made;      \
+        OK(call);        \
+        KEPT(type, made); \
+    })
+
+/* Keeps an object until the end of the test, which frees all that are not free by then, the latest first. */
+#define KEPT(type, object) ((type *)keep((void (*)(void *))type##_free, object))
+void *keep(void (*free)(void *), void *object);
+/* What was kept last, and an end to all that was kept after it. NULL is before everything. */
+const void *last_kept(void);
+void free_kept(const void *since);
 
 void not_later(const char *file, int line, const char *what, int64_t took, int64_t bound);
 void failed(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
@@ -109,6 +127,9 @@ zklock_job *new_job(zklock_client *client, const char *path);
 typedef zklock_status constructor(zklock_client *, const char *, const zklock_options *, zklock_lock **);
 zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path);
 zklock_hold *acquire(zklock_lock *lock, int64_t timeout);
+zklock_call *start_acquire(zklock_lock *lock, int64_t timeout);
+/* A hold of a mutex, with a client of its own. */
+zklock_hold *new_hold(const char *hosts, const char *path);
 int64_t valid_for(const zklock_hold *hold);
 /* Waits until the hold is valid. On a slow machine its lease may lapse for a moment, and is valid again with the next answer; but
  * the hold must not be lost. */
@@ -133,12 +154,15 @@ zklock_client *client_with(const char *hosts, int64_t session, int64_t connect);
 
 /* Checks that the last error message of this thread has this part. */
 #define SAYS(part) check_sentence(__FILE__, __LINE__, zklock_last_error(), (part))
+/* A call that must return this status, and say this. */
+#define FAILS(call, status, part) (IS(call, status), SAYS(part))
 void check_sentence(const char *file, int line, const char *sentence, const char *part);
 
 /* A proxy before server 1: its number, and a connect string through it. */
 int new_proxy(char *hosts, size_t size);
 
-/* Two clients, each with a mutex at a path that no other test has. The first client is behind a proxy. */
+/* Two clients, each with a mutex at a path that no other test has. The first client is behind a proxy. The end of the test checks
+ * that neither has left a node. */
 typedef struct {
     char path[64];
     int proxy;
@@ -146,8 +170,6 @@ typedef struct {
     zklock_lock *lock, *others;
 } rivals;
 rivals new_rivals(void);
-/* Also checks that neither has left a node. */
-void free_rivals(rivals *all);
 
 /* Ends the latest session that came through the proxy, at the server, and keeps its client out meanwhile. Returns the time
  * just before. */
@@ -166,14 +188,12 @@ void just_after_a_heartbeat(int proxy);
 int contenders_at(const char *path);
 void wait_for_contenders(const char *path, int count);
 
-/* Waits until the client owes no clean-up any more. */
+/* Waits until the client owes no clean-up any more, or is freed. */
 void settled(const zklock_client *client);
 
 /* Waits until the call has ended. */
 void await_call(zklock_call *call);
-/* Waits until a started acquire has failed with this status, and frees the call. */
-void not_acquired(zklock_call *call, zklock_status wanted);
-/* The hold of a started acquire that must be granted soon. Frees the call. */
+/* The hold of a started acquire that must be granted soon. */
 zklock_hold *hold_of(zklock_call *call);
 
 /* A thread of this program, whose name is "host". The end of a test waits for it. */
