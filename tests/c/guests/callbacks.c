@@ -30,12 +30,9 @@ static void after_all_callbacks(void) {
     static told last;
     int before = called(&last);
     zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
-    OK(zklock_hold_on_lost(hold, counts, &last));
+    OK(zklock_hold_on_lost(acquire(new_mutex(client, fresh_path(), 0), SOON_MS), counts, &last));
     OK(zklock_client_close(client));
     EVENTUALLY(called(&last) > before);
-    free_all(hold, lock, client);
 }
 
 /* ---- Calling back. ---- */
@@ -53,31 +50,15 @@ TEST(a_callback_may_free_its_hold) {
     told of = {0};
     zklock_client *client = new_client();
     for (int round = 0; round < 20; round++) {
-        zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-        zklock_hold *hold = acquire(lock, SOON_MS);
+        zklock_hold *hold = acquire(new_mutex(client, fresh_path(), 0), SOON_MS);
         OK(zklock_hold_on_lost(hold, frees_its_hold, &of));
         OK(zklock_hold_on_lost(hold, frees_its_hold, &of));
         lose(hold);
         EVENTUALLY(called(&of) == round + 1);
-        free_all(NULL, lock, NULL);
     }
     after_all_callbacks();
     /* The second of each was not called, because the first had freed the hold. */
     CHECK(called(&of) == 20);
-    free_all(NULL, NULL, client);
-}
-
-static void replaces_the_log(int32_t level, const char *line, void *context) {
-    (void)level, (void)line;
-    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
-    has_been_called(context);
-}
-
-TEST(a_callback_may_replace_the_log) {
-    told log = {0};
-    OK(zklock_set_log(ZKLOCK_LOG_TRACE, replaces_the_log, &log));
-    zklock_client_free(new_client());
-    EVENTUALLY(called(&log) == 1);
 }
 
 /* ---- Coming no more. ---- */
@@ -97,9 +78,7 @@ static void *frees(void *hold) {
 
 TEST(to_free_a_hold_waits_for_its_callback) {
     told of = {0};
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
+    zklock_hold *hold = new_hold(servers(), fresh_path());
     OK(zklock_hold_on_lost(hold, waits_to_go, &of));
     lose(hold);
     EVENTUALLY(__atomic_load_n(&of.running, __ATOMIC_ACQUIRE));
@@ -110,7 +89,6 @@ TEST(to_free_a_hold_waits_for_its_callback) {
     __atomic_store_n(&of.go, 1, __ATOMIC_RELEASE);
     join_thread(freeing);
     CHECK(called(&of) == 1);
-    free_all(NULL, lock, client);
 }
 
 #define HOLDS 20
@@ -138,18 +116,13 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
     int were_called = 0, were_not = 0, pause = 100;
     for (int round = 0; round < ROUNDS; round++) {
         int of_these = 0;
+        const void *before = last_kept();
         zklock_client *client = new_client();
-        zklock_lock *locks[HOLDS];
         zklock_hold *holds[HOLDS];
         zklock_call *waiting[HOLDS];
+        for (int at = 0; at < HOLDS; at++) waiting[at] = start_acquire(new_mutex(client, fresh_path(), 0), SOON_MS);
         for (int at = 0; at < HOLDS; at++) {
-            locks[at] = new_mutex(client, fresh_path(), 0);
-            OK(zklock_acquire_start(locks[at], SOON_MS, &waiting[at]));
-        }
-        for (int at = 0; at < HOLDS; at++) {
-            await_call(waiting[at]);
-            OK(zklock_call_hold(waiting[at], &holds[at]));
-            zklock_call_free(waiting[at]);
+            holds[at] = hold_of(waiting[at]);
             contexts[round][at].alive = 1;
             OK(zklock_hold_on_lost(holds[at], looks, &contexts[round][at]));
         }
@@ -165,8 +138,7 @@ TEST(no_callback_comes_after_its_hold_is_freed) {
         /* Approach the pause with which half of the callbacks run, however fast the machine is now. */
         pause += of_these < HOLDS / 2 ? 20 + pause / 4 : -pause / 4;
         join_thread(closing);
-        for (int at = 0; at < HOLDS; at++) free_all(NULL, locks[at], NULL);
-        free_all(NULL, NULL, client);
+        free_kept(before);
     }
     after_all_callbacks();
     for (int round = 0; round < ROUNDS; round++) {
@@ -190,18 +162,14 @@ static void looks_at_line(int32_t level, const char *line, void *context) {
 static int storm_ends;
 
 static void *is_busy(void *given) {
-    while (!__atomic_load_n(&storm_ends, __ATOMIC_ACQUIRE)) {
-        zklock_hold *hold = acquire(given, SOON_MS);
-        give_back(hold);
-    }
+    while (!__atomic_load_n(&storm_ends, __ATOMIC_ACQUIRE)) give_back(acquire(given, SOON_MS));
     return NULL;
 }
 
 TEST(no_line_comes_after_its_log_is_replaced) {
     static short_lived contexts[1000];
     int heard = 0;
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_lock *lock = new_mutex(new_client(), fresh_path(), 0);
     pthread_t busy[2] = {start_thread(is_busy, lock), start_thread(is_busy, lock)};
     for (size_t at = 0; at < COUNT(contexts); at++) {
         contexts[at].alive = 1;
@@ -216,14 +184,14 @@ TEST(no_line_comes_after_its_log_is_replaced) {
     after_all_callbacks();
     for (size_t at = 0; at < COUNT(contexts); at++) heard += contexts[at].called;
     printf("  %d lines for %zu logs\n", heard, COUNT(contexts));
-    free_all(NULL, lock, client);
 }
 
 TEST(a_slow_callback_stops_nothing_and_one_that_comes_late_is_called_unless_the_hold_was_released) {
     told of = {0}, late = {0}, never = {0};
     zklock_client *client = new_client(), *closed = new_client();
-    zklock_lock *lost = new_mutex(client, fresh_path(), 0), *kept = new_mutex(client, fresh_path(), 0), *other = new_mutex(closed, fresh_path(), 0);
-    zklock_hold *gone = acquire(lost, SOON_MS), *hold = acquire(kept, SOON_MS), *released = acquire(other, SOON_MS);
+    zklock_lock *lost = new_mutex(client, fresh_path(), 0);
+    zklock_hold *gone = acquire(lost, SOON_MS), *hold = acquire(new_mutex(client, fresh_path(), 0), SOON_MS);
+    zklock_hold *released = acquire(new_mutex(closed, fresh_path(), 0), SOON_MS);
     OK(zklock_hold_on_lost(gone, waits_to_go, &of));
     lose(gone);
     EVENTUALLY(__atomic_load_n(&of.running, __ATOMIC_ACQUIRE));
@@ -241,9 +209,6 @@ TEST(a_slow_callback_stops_nothing_and_one_that_comes_late_is_called_unless_the_
     OK(zklock_hold_on_lost(gone, counts, &late));
     after_all_callbacks();
     CHECK(called(&late) == 1 && late.reason == ZKLOCK_REASON_NODE_DELETED && called(&never) == 0);
-    free_all(gone, lost, NULL);
-    free_all(hold, kept, client);
-    free_all(released, other, closed);
 }
 
 TEST_MAIN("standalone max-session=4000")

@@ -22,24 +22,22 @@ static zklock_status status_of(void *handle) { return *(zklock_status *)dlsym(ha
 static const char *said_by(void *handle) { return dlsym(handle, "plugin_said"); }
 
 /* The first use of the library is in the constructor. */
-MODE(first) {
+TEST_ALONE(a_constructor_that_connects_first_is_told_why_it_cannot) {
     CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
     void *handle = plugin();
     IS(status_of(handle), ZKLOCK_UNREACHABLE);
     CHECK(strstr(said_by(handle), "constructor"));
     /* The thread has started since. */
     lock_once(words[0], words[1]);
-    return 0;
 }
 
 /* The host has used the library before, so its thread exists, and serves the constructor as well. */
-MODE(later) {
+TEST_ALONE(a_constructor_may_connect_where_the_host_has_connected) {
     lock_once(words[0], words[1]);
     CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
     void *handle = plugin();
     if (status_of(handle)) failed(__FILE__, __LINE__, "%s", said_by(handle));
     lock_once(words[0], words[1]);
-    return 0;
 }
 
 static void *loads(void *nothing) {
@@ -49,7 +47,7 @@ static void *loads(void *nothing) {
 }
 
 /* Another thread is inside dlopen, and only returns when the thread that connects has its answer. */
-MODE(beside) {
+TEST_ALONE(a_thread_connects_in_its_time_while_another_loads_a_plugin) {
     int inside[2], go[2];
     char numbers[32], byte = 0;
     zklock_client *client;
@@ -65,20 +63,6 @@ MODE(beside) {
     lock_once(words[0], words[1]);
     CHECK(write(go[1], &byte, 1) == 1);
     join_thread(loading);
-    zklock_options_free(options);
-    return 0;
-}
-
-TEST(a_constructor_that_connects_first_is_told_why_it_cannot) {
-    run_program("first", servers(), fresh_path(), EXITED(0));
-}
-
-TEST(a_constructor_may_connect_where_the_host_has_connected) {
-    run_program("later", servers(), fresh_path(), EXITED(0));
-}
-
-TEST(a_thread_connects_in_its_time_while_another_loads_a_plugin) {
-    run_program("beside", servers(), fresh_path(), EXITED(0));
 }
 
 TEST_OR_CHILD_MAIN("standalone max-session=4000")

@@ -21,15 +21,14 @@ static void begin(char **words) {
     lock = new_mutex(client, words[1], 0);
 }
 
+static void begin_with_hold(char **words) {
+    begin(words);
+    hold = acquire(lock, SOON_MS);
+}
+
 /* Files of the program, which get the numbers of what it has closed. */
 static int files[FILES];
 static ino_t inodes[FILES];
-
-static ino_t inode_of(int file) {
-    struct stat now;
-    CHECK(!fstat(file, &now));
-    return now.st_ino;
-}
 
 static void close_all(void) {
     for (int number = 3; number < 1024; number++) close(number);
@@ -38,8 +37,9 @@ static void close_all(void) {
 static void close_all_and_reuse(void) {
     close_all();
     for (size_t at = 0; at < FILES; at++) {
-        CHECK((files[at] = memfd_create("file", MFD_CLOEXEC)) == (int)at + 3);
-        inodes[at] = inode_of(files[at]);
+        struct stat now;
+        CHECK((files[at] = memfd_create("file", MFD_CLOEXEC)) == (int)at + 3 && !fstat(files[at], &now));
+        inodes[at] = now.st_ino;
     }
 }
 
@@ -47,8 +47,7 @@ static void check_files(void) {
     for (size_t at = 0; at < FILES; at++) {
         struct stat now;
         CHECK(!fstat(files[at], &now) && now.st_ino == inodes[at]);
-        CHECK(now.st_size == 0);
-        CHECK(lseek(files[at], 0, SEEK_CUR) == 0);
+        CHECK(now.st_size == 0 && lseek(files[at], 0, SEEK_CUR) == 0);
     }
 }
 
@@ -73,77 +72,65 @@ static void end_and_begin_again(char **words) {
 }
 
 /* And what has the numbers of the descriptors is untouched. */
-static int goes_on(char **words) {
+static void goes_on(char **words) {
     end_and_begin_again(words);
     check_files();
-    return 0;
 }
 
-MODE(unused) {
+TEST_ALONE(a_program_that_closes_the_descriptors_of_an_idle_client_is_told) {
     begin(words);
     close_all();
     end_and_begin_again(words);
-    return 0;
 }
 
-MODE(holding) {
+TEST_ALONE(a_hold_is_lost_when_its_descriptors_are_closed) {
     int reason = 0;
-    zklock_state state;
     zklock_reason why;
-    begin(words);
-    hold = acquire(lock, SOON_MS);
+    begin_with_hold(words);
     OK(zklock_hold_on_lost(hold, note_loss, &reason));
     close_all_and_reuse();
     /* It is told without asking, in the next heartbeat. */
     EVENTUALLY(__atomic_load_n(&reason, __ATOMIC_ACQUIRE) == ZKLOCK_REASON_CLIENT_CLOSED);
-    state = zklock_hold_state(hold, &why);
-    CHECK(state == ZKLOCK_STATE_LOST && why == ZKLOCK_REASON_CLIENT_CLOSED);
+    CHECK(zklock_hold_state(hold, &why) == ZKLOCK_STATE_LOST && why == ZKLOCK_REASON_CLIENT_CLOSED);
     CHECK(valid_for(hold) == 0);
     REFUSED(zklock_hold_confirm(hold, NULL));
     REFUSED(zklock_hold_wait_lost(hold, ZKLOCK_FOREVER, &why));
     REFUSED(zklock_release(hold));
-    return goes_on(words);
+    goes_on(words);
 }
 
-MODE(calling) {
-    begin(words);
-    hold = acquire(lock, SOON_MS);
+TEST_ALONE(a_call_before_the_next_heartbeat_finds_that_its_descriptors_are_closed) {
+    begin_with_hold(words);
     close_all_and_reuse();
-    /* A call may come before the heartbeat. */
     REFUSED(zklock_release(hold));
     CHECK(valid_for(hold) == 0);
-    return goes_on(words);
+    goes_on(words);
 }
 
-MODE(freeing) {
-    begin(words);
-    hold = acquire(lock, SOON_MS);
-    zklock_call *waiting;
-    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &waiting));
+TEST_ALONE(what_is_freed_then_harms_nothing) {
+    begin_with_hold(words);
+    zklock_call *waiting = start_acquire(lock, ZKLOCK_FOREVER);
     EVENTUALLY(queue_of(lock) == 2);
     close_all_and_reuse();
     /* These would wake the I/O thread. */
     zklock_call_free(waiting);
     free_all(hold, lock, client);
     check_files();
-    return 0;
 }
 
 static void *waits(void *given) {
     zklock_hold *never;
     (void)given;
-    IS(zklock_acquire(lock, ZKLOCK_FOREVER, &never), ZKLOCK_CLOSED);
-    SAYS("the program has closed descriptors of zklock");
+    FAILS(zklock_acquire(lock, ZKLOCK_FOREVER, &never), ZKLOCK_CLOSED, "the program has closed descriptors of zklock");
     return NULL;
 }
 
 /* The lock is held by another process. */
 MODE(waiting) {
-    zklock_call *call;
     zklock_hold *never;
     begin(words);
     pthread_t waiting = start_thread(waits, NULL);
-    OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &call));
+    zklock_call *call = start_acquire(lock, ZKLOCK_FOREVER);
     go_ahead("waits");
     close_all_and_reuse();
     /* Nothing is asked, so the I/O thread has to notice. */
@@ -151,14 +138,13 @@ MODE(waiting) {
     REFUSED(zklock_call_hold(call, &never));
     zklock_call_free(call);
     go_ahead("has ended");
-    return goes_on(words);
+    goes_on(words);
+    return 0;
 }
 
-MODE(ending) {
-    begin(words);
-    hold = acquire(lock, SOON_MS);
+TEST_ALONE(what_is_left_then_harms_nothing) {
+    begin_with_hold(words);
     close_all_and_reuse();
-    return 0;
 }
 
 /* Standard streams that are closed, and copies of those that the test has made. */
@@ -181,12 +167,11 @@ static void open_streams(const int *from) {
     for (int number = 0; number < 3; number++) CHECK(dup2(from[number], number) == number);
 }
 
-MODE(streamless) {
+TEST_ALONE(a_program_without_standard_streams_may_open_them) {
     int taken[4] = {0}, events;
     zklock_call *waiting;
     close_streams();
-    begin(words);
-    hold = acquire(lock, SOON_MS);
+    begin_with_hold(words);
     taken[0] = are_closed();
     (void)!zklock_client_fd(client, &events);
     taken[1] = are_closed();
@@ -204,16 +189,14 @@ MODE(streamless) {
     open_streams(streams);
     CHECK(taken[0] && taken[1] && taken[2] && taken[3]);
     CHECK(null == 0 && events > 2);
-    OK(zklock_release(hold));
+    give_back(hold);
     zklock_call_free(waiting);
-    free_all(hold, lock, client);
-    return 0;
+    free_all(NULL, lock, client);
 }
 
 /* It closes its streams later, and its connection breaks. */
 MODE(reconnecting) {
-    begin(words);
-    hold = acquire(lock, SOON_MS);
+    begin_with_hold(words);
     go_ahead("holds");
     close_streams();
     CHECK(dprintf(streams[1], "closed\n") > 0);
@@ -225,25 +208,12 @@ MODE(reconnecting) {
     open_streams(streams);
     CHECK(stats.reconnects && left_alone);
     give_back(hold);
-    free_all(NULL, lock, client);
     return 0;
 }
 
-TEST(a_program_that_closes_the_descriptors_of_an_idle_client_is_told) {
-    run_program("unused", servers(), fresh_path(), EXITED(0));
-}
-
-TEST(a_hold_is_lost_when_its_descriptors_are_closed) {
-    run_program("holding", servers(), fresh_path(), EXITED(0));
-    run_program("calling", servers(), fresh_path(), EXITED(0));
-}
-
 TEST(waits_end_when_their_descriptors_are_closed) {
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_path());
-    zklock_client *of_test = new_client();
-    zklock_lock *same = new_mutex(of_test, path, 0);
-    zklock_hold *held = acquire(same, SOON_MS);
+    const char *path = fresh_path();
+    zklock_hold *held = new_hold(servers(), path);
     program waiting = start_program("waiting", servers(), path);
     hear(&waiting, "waits");
     wait_for_contenders(path, 2);
@@ -252,16 +222,6 @@ TEST(waits_end_when_their_descriptors_are_closed) {
     OK(zklock_release(held));
     let(&waiting);
     expect_end(&waiting, 3 * ENDS_MS, EXITED(0));
-    free_all(held, same, of_test);
-}
-
-TEST(what_is_freed_or_left_then_harms_nothing) {
-    run_program("freeing", servers(), fresh_path(), EXITED(0));
-    run_program("ending", servers(), fresh_path(), EXITED(0));
-}
-
-TEST(a_program_without_standard_streams_may_open_them) {
-    run_program("streamless", servers(), fresh_path(), EXITED(0));
 }
 
 TEST(a_later_connection_leaves_closed_streams_alone) {

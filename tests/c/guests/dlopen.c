@@ -89,41 +89,37 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     const char *path = fresh_path();
     library first = open_library();
     zklock_hold *again;
-    const char *node;
     int reason = 0;
     zklock_reason why;
     OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
     objects its = hold_in(&first, servers(), path);
-    zklock_client *client = its.client;
-    zklock_lock *lock = its.lock;
-    zklock_hold *hold = its.hold;
-    node = first.zklock_hold_node(hold);
-    OK(first.zklock_hold_on_lost(hold, note_loss, &reason));
+    const char *node = first.zklock_hold_node(its.hold);
+    OK(first.zklock_hold_on_lost(its.hold, note_loss, &reason));
     CHECK(!dlclose(first.handle));
     CHECK(is_loaded());
     /* Its threads go on: the session outlives its timeout, and the loss is reported. */
-    IS(first.zklock_hold_wait_lost(hold, SESSION_MS * 5 / 4, &why), ZKLOCK_TIMEOUT);
+    IS(first.zklock_hold_wait_lost(its.hold, SESSION_MS * 5 / 4, &why), ZKLOCK_TIMEOUT);
     CHECK(contenders_at(path) == 1);
 
     library second = open_library();
     CHECK(second.zklock_acquire == first.zklock_acquire);
-    CHECK(second.zklock_hold_state(hold, NULL) == ZKLOCK_STATE_HELD);
-    OK(second.zklock_hold_confirm(hold, NULL));
-    CHECK(second.zklock_acquire(lock, 100, &again) == ZKLOCK_TIMEOUT);
+    CHECK(second.zklock_hold_state(its.hold, NULL) == ZKLOCK_STATE_HELD);
+    OK(second.zklock_hold_confirm(its.hold, NULL));
+    CHECK(second.zklock_acquire(its.lock, 100, &again) == ZKLOCK_TIMEOUT);
     CHECK(strstr(second.zklock_last_error(), "zklock_acquire"));
     CHECK(!dlclose(second.handle));
     ground("delete %s", node);
     EVENTUALLY(__atomic_load_n(&reason, __ATOMIC_ACQUIRE) == ZKLOCK_REASON_NODE_DELETED);
 
     library third = open_library();
-    IS(third.zklock_release(hold), ZKLOCK_LOST);
-    third.zklock_hold_free(hold);
-    OK(third.zklock_acquire(lock, SOON_MS, &hold));
-    OK(third.zklock_release(hold));
-    third.zklock_hold_free(hold);
-    third.zklock_lock_free(lock);
-    OK(third.zklock_client_close(client));
-    third.zklock_client_free(client);
+    IS(third.zklock_release(its.hold), ZKLOCK_LOST);
+    third.zklock_hold_free(its.hold);
+    OK(third.zklock_acquire(its.lock, SOON_MS, &its.hold));
+    OK(third.zklock_release(its.hold));
+    third.zklock_hold_free(its.hold);
+    third.zklock_lock_free(its.lock);
+    OK(third.zklock_client_close(its.client));
+    third.zklock_client_free(its.client);
     OK(third.zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     CHECK(!dlclose(third.handle));
     /* There is one I/O thread and one for callbacks, even if the library is opened three times. */
@@ -152,16 +148,10 @@ TEST(threads_may_end_after_dlclose) {
     }
 }
 
-/* The end of a program whose plug-in is closed, with a hold and a wait. */
-MODE(closed) {
+TEST_ALONE(a_program_ends_with_the_library_closed_and_a_hold_open) {
     library opened = open_library();
     hold_in(&opened, words[0], words[1]);
     CHECK(!dlclose(opened.handle));
-    return 5;
-}
-
-TEST(a_program_ends_with_the_library_closed_and_a_hold_open) {
-    run_program("closed", servers(), fresh_path(), EXITED(5));
 }
 
 TEST_OR_CHILD_MAIN("standalone max-session=4000")

@@ -32,7 +32,7 @@ static void *waits(void *given) {
     zklock_lock *wanted = new_mutex(other, path, 0);
     zklock_hold *never;
     /* This only returns at the end of the process, with any result. */
-    if (zklock_acquire(wanted, ZKLOCK_FOREVER, &never) != ZKLOCK_OK) pauses();
+    (void)!zklock_acquire(wanted, ZKLOCK_FOREVER, &never);
     pauses();
     return NULL;
 }
@@ -41,6 +41,29 @@ MODE(holding) {
     begin(words);
     return 3;
 }
+
+TEST(while_holding) {
+    const char *at = fresh_path();
+    run_program("holding", servers(), at, EXITED(3));
+    /* The session is not closed, so the servers have to find out. */
+    CHECK(contenders_at(at) == 1);
+    wait_for_contenders(at, 0);
+}
+
+/* Runs a program that ends with this status in time, and has said this. */
+static void ends(const char *mode, const char *words) {
+    int64_t begun = now_ms();
+    const char *said = run_program(mode, servers(), fresh_path(), EXITED(3));
+    CHECK(now_ms() - begun < ENDS_MS);
+    if (strcmp(said, words)) failed(__FILE__, __LINE__, "it said: %s", said);
+}
+
+/* A program with the name of its test, which runs it this often. */
+#define ENDS(name, times, words)                                   \
+    TEST(name) {                                                   \
+        for (int time = 0; time < times; time++) ends(#name, words); \
+    }                                                              \
+    MODE(name)
 
 static int is_running;
 
@@ -51,13 +74,12 @@ static void never_returns(zklock_hold *lost, zklock_reason reason, void *context
 }
 
 /* A thread waits, acquires are pending, and a callback runs. */
-MODE(waiting) {
-    zklock_call *pending[20];
+ENDS(while_a_thread_waits_acquires_are_pending_and_a_callback_runs, 1, "") {
     begin(words);
     other = connect_to(hosts);
     start_thread(waits, NULL);
     EVENTUALLY(queue_of(lock) == 2);
-    for (size_t at = 0; at < COUNT(pending); at++) OK(zklock_acquire_start(lock, ZKLOCK_FOREVER, &pending[at]));
+    for (int at = 0; at < 20; at++) start_acquire(lock, ZKLOCK_FOREVER);
     OK(zklock_hold_on_lost(hold, never_returns, NULL));
     OK(zklock_evict(lock, node_of(hold), NULL));
     EVENTUALLY(__atomic_load_n(&is_running, __ATOMIC_ACQUIRE));
@@ -70,11 +92,16 @@ static void logs_for_ever(int32_t level, const char *line, void *context) {
     pauses();
 }
 
-MODE(logging) {
+ENDS(while_a_log_callback_runs, 1, "") {
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, logs_for_ever, NULL));
     begin(words);
     EVENTUALLY(__atomic_load_n(&is_running, __ATOMIC_ACQUIRE));
     return 3;
+}
+
+static void say(const char *word) {
+    puts(word);
+    fflush(stdout);
 }
 
 /* Everything that a handler may do: use existing objects, and make new ones. */
@@ -88,11 +115,10 @@ static void clean_up(void) {
     IS(zklock_release(hold), ZKLOCK_LOST);
     free_all(hold, lock, client);
     make_every_call(hosts, path);
-    printf("cleaned up\n");
-    fflush(stdout);
+    say("cleaned up");
 }
 
-MODE(handlers) {
+ENDS(with_calls_in_a_handler_of_atexit, 1, "cleaned up\n") {
     CHECK(!atexit(clean_up));
     begin(words);
     return 3;
@@ -104,14 +130,14 @@ static void clean_up_late(void) {
     begin((char *[]){(char *)hosts, (char *)path});
 }
 
-MODE(late_handlers) {
+ENDS(with_calls_in_handlers_from_before_and_after_the_first_use, 1, "cleaned up\ncleaned up\n") {
     CHECK(!atexit(clean_up));
     begin(words);
     CHECK(!atexit(clean_up_late));
     return 3;
 }
 
-MODE(quick) {
+ENDS(with_calls_in_a_handler_of_quick_exit, 1, "cleaned up\n") {
     CHECK(!at_quick_exit(clean_up));
     begin(words);
     quick_exit(3);
@@ -125,8 +151,7 @@ static void hand_over(void) {
     OK(zklock_client_close(client));
     free_all(hold, lock, client);
     make_every_call(hosts, fresh_path());
-    printf("handed over\n");
-    fflush(stdout);
+    say("handed over");
 }
 
 static void *exits(void *given) {
@@ -137,7 +162,7 @@ static void *exits(void *given) {
     return NULL;
 }
 
-MODE(from_thread) {
+ENDS(in_another_thread_than_the_one_that_waits, 1, "handed over\n") {
     other = connect_to(words[0]);
     CHECK(!atexit(hand_over));
     start_thread(exits, words);
@@ -162,7 +187,7 @@ static void *goes_on(void *nothing) {
     return nothing;
 }
 
-MODE(main_ends) {
+ENDS(after_the_end_of_the_main_thread, 1, "") {
     begin(words);
     start_thread(goes_on, NULL);
     pthread_exit(NULL);
@@ -171,14 +196,12 @@ MODE(main_ends) {
 static void refused_in_handler(void) {
     /* Our own thread runs the handlers, so calls that block are refused, and nothing hangs. */
     zklock_hold *none;
-    IS(zklock_acquire(lock, 100, &none), ZKLOCK_DEADLOCK);
-    SAYS("a callback must not make calls that block");
+    FAILS(zklock_acquire(lock, 100, &none), ZKLOCK_DEADLOCK, "a callback must not make calls that block");
     IS(zklock_release(hold), ZKLOCK_DEADLOCK);
     IS(zklock_client_close(client), ZKLOCK_DEADLOCK);
     IS(zklock_client_new(hosts, NULL, &client), ZKLOCK_DEADLOCK);
     free_all(hold, lock, client);
-    printf("refused\n");
-    fflush(stdout);
+    say("refused");
 }
 
 static void exits_itself(zklock_hold *lost, zklock_reason reason, void *context) {
@@ -186,7 +209,7 @@ static void exits_itself(zklock_hold *lost, zklock_reason reason, void *context)
     exit(3);
 }
 
-MODE(from_callback) {
+ENDS(in_a_callback, 1, "refused\n") {
     begin(words);
     CHECK(!atexit(refused_in_handler));
     OK(zklock_hold_on_lost(hold, exits_itself, NULL));
@@ -201,8 +224,7 @@ static void close_late(void) {
     free_all(hold, lock, client);
     /* The release takes a session timeout, and the close a second, at most. `bounded` checks the exact limits. */
     CHECK(now_ms() - begun < SESSION_MS + 1000 + SOON_MS);
-    printf("gave up\n");
-    fflush(stdout);
+    say("gave up");
 }
 
 MODE(unreachable) {
@@ -214,12 +236,12 @@ MODE(unreachable) {
 
 static void *connects(void *given) {
     zklock_client *never;
-    if (zklock_client_new(given, NULL, &never) != ZKLOCK_OK) pauses();
+    (void)!zklock_client_new(given, NULL, &never);
     pauses();
     return NULL;
 }
 
-MODE(connecting) {
+ENDS(while_others_connect, 10, "") {
     begin(words);
     start_thread(connects, "127.0.0.1:1,no-such-host.invalid:1");
     start_thread(connects, (void *)hosts);
@@ -241,7 +263,7 @@ static void *is_busy(void *given) {
     return NULL;
 }
 
-MODE(busy) {
+ENDS(while_all_threads_are_busy, 20, "") {
     begin(words);
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, NULL));
     for (int at = 0; at < 8; at++) start_thread(is_busy, NULL);
@@ -250,43 +272,6 @@ MODE(busy) {
     EVENTUALLY(stats_of(client).grants > grants + 20);
     return 3;
 }
-
-/* ---- The tests. ---- */
-
-static void ends(const char *mode) {
-    int64_t begun = now_ms();
-    CHECK(!*run_program(mode, servers(), fresh_path(), EXITED(3)));
-    CHECK(now_ms() - begun < ENDS_MS);
-}
-
-static void ends_and_says(const char *mode, const char *word) {
-    const char *said = run_program(mode, servers(), fresh_path(), EXITED(3));
-    if (strcmp(said, word)) failed(__FILE__, __LINE__, "%s: %s", mode, said);
-}
-
-TEST(while_holding) {
-    const char *at = fresh_path();
-    run_program("holding", servers(), at, EXITED(3));
-    /* The session is not closed, so the servers have to find out. */
-    CHECK(contenders_at(at) == 1);
-    wait_for_contenders(at, 0);
-}
-TEST(while_a_thread_waits_acquires_are_pending_and_a_callback_runs) { ends("waiting"); }
-TEST(while_a_log_callback_runs) { ends("logging"); }
-TEST(while_others_connect) {
-    for (int round = 0; round < 10; round++) ends("connecting");
-}
-TEST(while_all_threads_are_busy) {
-    for (int round = 0; round < 20; round++) ends("busy");
-}
-TEST(with_calls_in_a_handler_of_atexit) { ends_and_says("handlers", "cleaned up\n"); }
-TEST(with_calls_in_handlers_from_before_and_after_the_first_use) {
-    ends_and_says("late_handlers", "cleaned up\ncleaned up\n");
-}
-TEST(with_calls_in_a_handler_of_quick_exit) { ends_and_says("quick", "cleaned up\n"); }
-TEST(in_another_thread_than_the_one_that_waits) { ends_and_says("from_thread", "handed over\n"); }
-TEST(in_a_callback) { ends_and_says("from_callback", "refused\n"); }
-TEST(after_the_end_of_the_main_thread) { ends("main_ends"); }
 
 TEST(while_the_servers_are_out_of_reach) {
     char through[128];

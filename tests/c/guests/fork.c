@@ -52,8 +52,6 @@ static handles all_handles(const char *hosts, const char *path) {
 }
 
 static void end_handles(handles *on) {
-    zklock_call_free(on->waiting);
-    on->waiting = NULL;
     OK(zklock_release(on->hold));
     free_handles(on);
 }
@@ -74,12 +72,7 @@ TEST(a_child_is_refused_by_every_call) {
             check_refused(&on);
             /* The same in a child of the child. */
             pid_t grandchild = ways[way]();
-            if (!grandchild) {
-                check_refused(&on);
-                check_free(&on);
-                _exit(0);
-            }
-            CHECK(reaped(grandchild, ENDS_MS) == 0);
+            if (grandchild) CHECK(reaped(grandchild, ENDS_MS) == 0);
             check_refused(&on);
             check_free(&on);
             _exit(0);
@@ -92,14 +85,13 @@ TEST(a_child_is_refused_by_every_call) {
 
 /* The child has a thread for callbacks as well. */
 static void lose_in_child(const char *path) {
-    zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_lock *lock = new_mutex(new_client(), path, 0);
     zklock_hold *hold = acquire(lock, ENDS_MS);
     int reason = 0;
     OK(zklock_hold_on_lost(hold, note_loss, &reason));
     OK(zklock_evict(lock, node_of(hold), NULL));
     EVENTUALLY(__atomic_load_n(&reason, __ATOMIC_ACQUIRE) == ZKLOCK_REASON_NODE_DELETED);
-    free_all(hold, lock, client);
+    zklock_hold_free(hold);
 }
 
 TEST(a_child_and_its_child_lock_for_themselves) {
@@ -197,10 +189,7 @@ static int storm_ends;
 static int goes_on(void) { return !__atomic_load_n(&storm_ends, __ATOMIC_RELAXED); }
 
 static void *acquires(void *given) {
-    while (goes_on()) {
-        zklock_hold *hold = acquire(given, ZKLOCK_FOREVER);
-        give_back(hold);
-    }
+    while (goes_on()) give_back(acquire(given, ZKLOCK_FOREVER));
     return NULL;
 }
 
@@ -222,11 +211,8 @@ static void *sets_logs(void *given) {
 
 static void *makes(void *given) {
     while (goes_on()) {
-        zklock_options *options;
-        zklock_call *waiting;
-        OK(zklock_options_new(&options));
-        OK(zklock_acquire_start(given, 1000, &waiting));
-        zklock_call_free(waiting);
+        zklock_options *options = options_with(0, 0);
+        zklock_call_free(start_acquire(given, 1000));
         zklock_options_free(options);
     }
     return NULL;
@@ -285,7 +271,6 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
     for (size_t at = 0; at < COUNT(busy); at++) join_thread(threads[at]);
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     becomes_valid(on.hold);
-    zklock_lock_free(lock);
     end_handles(&on);
 }
 
@@ -293,11 +278,9 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
 
 /* Holds the lock until the test lets it go on, and ends. */
 static int holds(zklock_client *client, const char *path) {
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
+    zklock_hold *hold = acquire(new_mutex(client, path, 0), SOON_MS);
     go_ahead("held");
     give_back(hold);
-    free_all(NULL, lock, client);
     printf("released\n");
     return 0;
 }
@@ -311,16 +294,14 @@ MODE(tried) {
     IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
     IS(zklock_client_new(",,", options, &client), ZKLOCK_INVALID_ARGUMENT);
     set_time(options, "connect-timeout", SOON_MS);
-    OK(zklock_client_new(words[0], options, &client));
+    client = MADE(zklock_client, zklock_client_new(words[0], options, &made));
     OK(zklock_client_close(client));
-    zklock_client_free(client);
     if (fork()) _exit(0);
     CHECK(setsid() > 0);
     int before = __atomic_load_n(&lines, __ATOMIC_ACQUIRE);
-    OK(zklock_client_new(words[0], options, &client));
+    client = MADE(zklock_client, zklock_client_new(words[0], options, &made));
     /* The log goes on. */
     EVENTUALLY(__atomic_load_n(&lines, __ATOMIC_ACQUIRE) > before);
-    zklock_options_free(options);
     return holds(client, words[1]);
 }
 

@@ -104,11 +104,10 @@ static inline int queue_of(zklock_lock *lock) {
 /* Locks with a client of its own. */
 static inline void lock_once(const char *hosts, const char *path) {
     zklock_client *client = connect_to(hosts);
-    zklock_lock *lock = new_mutex(client, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS);
+    zklock_hold *hold = acquire(new_mutex(client, path, 0), SOON_MS);
     OK(zklock_hold_confirm(hold, NULL));
     give_back(hold);
-    free_all(NULL, lock, client);
+    zklock_client_free(client);
 }
 
 #endif

@@ -11,9 +11,7 @@
 TEST(one_thread_and_one_for_callbacks) {
     int is_told = 0;
     CHECK(our_tasks() == 0);
-    zklock_options *options;
-    OK(zklock_options_new(&options));
-    zklock_options_free(options);
+    zklock_options_free(options_with(0, 0));
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
     CHECK(our_tasks() == 0);
     handles on = new_handles(servers(), fresh_path());
@@ -126,8 +124,7 @@ TEST(descriptors_are_not_inherited) {
 static void loses_sessions(void) {
     char hosts[128];
     int proxy = new_proxy(hosts, sizeof hosts);
-    zklock_client *client = connect_to(hosts);
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_lock *lock = new_mutex(connect_to(hosts), fresh_path(), 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
     zklock_reason why;
     ground("reset %d", proxy);
@@ -135,14 +132,11 @@ static void loses_sessions(void) {
     expire_session(proxy);
     OK(zklock_hold_wait_lost(hold, SOON_MS, &why));
     IS(zklock_release(hold), ZKLOCK_LOST);
-    zklock_hold_free(hold);
     hold = acquire(lock, SOON_MS);
     ground("freeze %d both", proxy);
     OK(zklock_hold_wait_lost(hold, SESSION_MS + SOON_MS, &why));
-    zklock_hold_free(hold);
     CHECK(zklock_acquire(lock, 50, &hold) != ZKLOCK_OK);
     ground("thaw %d", proxy);
-    free_all(NULL, lock, client);
 }
 
 static void misuse(void) {

@@ -26,7 +26,6 @@ TEST(a_hold_stays_when_its_thread_ends) {
     becomes_valid(hold);
     IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
     give_back(hold);
-    free_all(NULL, lock, NULL);
 
     /* A later thread is not the owner, even if it has the identity of the thread that is gone. */
     lock = new_mutex(client, fresh_path(), IS_REENTRANT);
@@ -36,9 +35,7 @@ TEST(a_hold_stays_when_its_thread_ends) {
     for (int round = 0; round < 10; round++) IS(join_status(start_thread(releases, hold)), ZKLOCK_NOT_OWNER);
     IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
     zklock_hold_free(hold);
-    hold = acquire(lock, SOON_MS);
-    give_back(hold);
-    free_all(NULL, lock, client);
+    give_back(acquire(lock, SOON_MS));
 }
 
 static void *makes_calls(void *given) {
@@ -70,7 +67,7 @@ static pthread_t small_thread(void *(*run)(void *), void *given) {
 }
 
 /* The first use of the library, in a thread with a stack of 64 KiB, and every other call, while everything is logged. */
-MODE(small) {
+TEST_ALONE(a_stack_of_64_KiB_is_enough) {
     int lines = 0;
     char by_name[64];
     OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
@@ -85,10 +82,7 @@ MODE(small) {
         }
         for (size_t at = 0; at < COUNT(several); at++) join_thread(several[at]);
     }
-    return 0;
 }
-
-TEST(a_stack_of_64_KiB_is_enough) { run_program("small", servers(), NULL, EXITED(0)); }
 
 /* How deep a call has reached into the 64 KiB stack of a thread. */
 static size_t depth;
@@ -126,9 +120,7 @@ static void *waits(void *given) {
     int type;
     pthread_setcancelstate(given ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE, &type);
     zklock_status status = zklock_acquire(lock, 1500, &hold);
-    if (status == ZKLOCK_OK) {
-        give_back(hold);
-    }
+    if (status == ZKLOCK_OK) give_back(hold);
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &type);
     /* The cancellation takes effect here at the latest. */
     pthread_testcancel();
@@ -136,10 +128,9 @@ static void *waits(void *given) {
 }
 
 /* A cancelled thread still waits to the end of its call: to interrupt the call would end the process. */
-MODE(cancel) {
-    zklock_client *client = connect_to(words[0]), *other = connect_to(words[0]);
-    zklock_lock *held = new_mutex(other, words[1], 0);
-    lock = new_mutex(client, words[1], 0);
+TEST_ALONE(a_thread_that_is_cancelled_in_a_wait_ends_after_it) {
+    zklock_lock *held = new_mutex(connect_to(words[0]), words[1], 0);
+    lock = new_mutex(connect_to(words[0]), words[1], 0);
     for (int disabled = 0; disabled < 2; disabled++) {
         zklock_hold *hold = acquire(held, SOON_MS);
         pthread_t waiting = start_thread(waits, disabled ? &is_in : NULL);
@@ -147,12 +138,9 @@ MODE(cancel) {
         int64_t begun = now_ms();
         CHECK(!pthread_cancel(waiting));
         CHECK(join_thread(waiting) == PTHREAD_CANCELED);
-        printf("%s: %s\n", disabled ? "disabled" : "enabled", now_ms() - begun > 1000 ? "after the wait" : "at once");
+        CHECK(now_ms() - begun > 1000);
         give_back(hold);
     }
-    free_all(NULL, held, other);
-    free_all(NULL, lock, client);
-    return 0;
 }
 
 static void *locks_for_ever(void *given) {
@@ -167,7 +155,7 @@ static void *locks_for_ever(void *given) {
     return NULL;
 }
 
-MODE(cancel_anywhere) {
+TEST_ALONE(a_thread_may_be_cancelled_anywhere) {
     zklock_client *client = connect_to(words[0]);
     for (int round = 0; round < 300; round++) {
         lock = new_mutex(client, words[1], 0);
@@ -178,12 +166,8 @@ MODE(cancel_anywhere) {
         CHECK(!pthread_cancel(busy));
         CHECK(join_thread(busy) == PTHREAD_CANCELED);
         /* It left nothing behind. */
-        zklock_hold *hold = acquire(lock, SOON_MS);
-        give_back(hold);
-        free_all(NULL, lock, NULL);
+        give_back(acquire(lock, SOON_MS));
     }
-    free_all(NULL, NULL, client);
-    return 0;
 }
 
 #define CANCELLED_AT_ONCE 8
@@ -211,7 +195,7 @@ static void *calls_for_ever(void *given) {
     pthread_cleanup_pop(1);
 }
 
-MODE(cancel_at_once) {
+TEST_ALONE(a_thread_may_be_cancelled_at_any_instruction) {
     zklock_client *client = connect_to(words[0]);
     for (int round = 0; round < 40; round++) {
         pthread_t busy[CANCELLED_AT_ONCE];
@@ -220,13 +204,10 @@ MODE(cancel_at_once) {
         usleep((unsigned)(round * 97 % 4000));
         for (size_t at = 0; at < COUNT(busy); at++) CHECK(!pthread_cancel(busy[at]));
         for (size_t at = 0; at < COUNT(busy); at++) CHECK(join_thread(busy[at]) == PTHREAD_CANCELED);
-        zklock_lock_free(lock);
     }
     /* A result that nobody took is released with the client. Everything else still works. */
-    lock = new_mutex(client, fresh_path(), 0);
-    give_back(acquire(lock, SOON_MS));
-    free_all(NULL, lock, client);
-    return 0;
+    give_back(acquire(new_mutex(client, fresh_path(), 0), SOON_MS));
+    zklock_client_free(client);
 }
 
 /* Makes objects until no memory is left: the process then ends without output. */
@@ -245,14 +226,5 @@ MODE(no_memory) {
 }
 
 TEST(where_memory_runs_out_the_process_ends_without_a_word) { run_program("no_memory", "", NULL, KILLED(SIGABRT)); }
-
-TEST(a_thread_may_be_cancelled_at_any_instruction) { run_program("cancel_at_once", servers(), NULL, EXITED(0)); }
-
-TEST(a_thread_that_is_cancelled_in_a_wait_ends_after_it) {
-    const char *said = run_program("cancel", servers(), fresh_path(), EXITED(0));
-    if (strcmp(said, "enabled: after the wait\ndisabled: after the wait\n")) failed(__FILE__, __LINE__, "%s", said);
-}
-
-TEST(a_thread_may_be_cancelled_anywhere) { run_program("cancel_anywhere", servers(), fresh_path(), EXITED(0)); }
 
 TEST_OR_CHILD_MAIN("standalone max-session=4000")

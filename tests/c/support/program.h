@@ -132,6 +132,13 @@ static size_t modes_count __attribute__((unused));
     }                                                                                                   \
     static int of##_mode(char **words)
 
+/* A test in a program of its own, which must end well and without output on stderr: words[0] are the servers, words[1] is a path. */
+#define TEST_ALONE(name)                                                                   \
+    static void name##_alone(char **words);                                                \
+    MODE(name) { return name##_alone(words), 0; }                                          \
+    TEST(name) { run_program(#name, servers(), fresh_path(), EXITED(0)); }                 \
+    static void name##_alone(char **words)
+
 /* The tests of a program that is also one of its modes, if it is asked to. */
 #define TEST_OR_CHILD_MAIN(start)                                                                   \
     int main(int count, char **words) {                                                             \
