@@ -2,20 +2,14 @@
 
 #include "matrix.h"
 
-#define MADE_AT_MOST 64
 /* A session timeout longer than any debugging session: only misuse may cause a loss here. */
 #define PATIENT_MS 60000
 
-static struct {
-    kind kind;
-    void *handle;
-} made[MADE_AT_MOST];
-static size_t made_count;
-
 #define NAMED_PATH "/misuse/named"
 
-/* Objects that live all the time, one of each kind. The first client owns them, the second holds the lock that is busy. */
+/* Objects that live as long as the test, one of each kind, and the last of all that do. The first client owns them, the second holds the lock that is busy. */
 static void *bystanders[KINDS];
+static const void *last_to_stay;
 static zklock_client *client, *other_client;
 static zklock_lock *busy_lock;
 static zklock_hold *busy_hold, *lost_hold;
@@ -24,79 +18,39 @@ static uint64_t token_before;
 static int pending_before;
 static unsigned char *on_stack, *heap, on_static[WILD_BYTES];
 
-static void *keep(kind kind, void *handle) {
-    CHECK(made_count < MADE_AT_MOST);
-    made[made_count].kind = kind;
-    made[made_count++].handle = handle;
-    return handle;
-}
-
-void free_made(void) {
-    while (made_count) {
-        made_count--;
-        free_handle(made[made_count].kind, made[made_count].handle);
-    }
-}
-
-static zklock_options *make_options(void) {
-    zklock_options *result;
-    OK(zklock_options_new(&result));
-    return keep(OPTIONS, result);
-}
-
-static zklock_lock *make_lock(zklock_client *of, const char *path, int is_reentrant) {
-    return keep(LOCK, new_mutex(of, path, is_reentrant));
-}
+void free_made(void) { free_kept(last_to_stay); }
 
 static zklock_hold *make_hold(zklock_client *of, int is_reentrant) {
-    return keep(HOLD, acquire(make_lock(of, fresh_path(), is_reentrant), SOON_MS));
+    return acquire(new_mutex(of, fresh_path(), is_reentrant), SOON_MS);
 }
 
 static zklock_call *make_acquire(zklock_client *of, const char *path) {
-    zklock_call *result;
-    OK(zklock_acquire_start(make_lock(of, path, 0), ZKLOCK_FOREVER, &result));
-    return keep(CALL, result);
+    return start_acquire(new_mutex(of, path, 0), ZKLOCK_FOREVER);
 }
 
 static zklock_observer *make_observer(zklock_client *of) {
-    zklock_observer *result;
-    OK(zklock_observe(make_lock(of, fresh_path(), 0), &result));
-    return keep(OBSERVER, result);
-}
-
-static zklock_barrier *make_barrier(zklock_client *of) {
-    return keep(BARRIER, new_barrier(of, fresh_path()));
-}
-
-static zklock_double_barrier *make_double_barrier(zklock_client *of, const char *path, uint32_t members) {
-    return keep(DOUBLE_BARRIER, new_double_barrier(of, path, members));
+    return MADE(zklock_observer, zklock_observe(new_mutex(of, fresh_path(), 0), &made));
 }
 
 static zklock_member *make_member(zklock_client *of, const char *path) {
-    zklock_member *result;
-    OK(zklock_double_barrier_enter(make_double_barrier(of, path, 1), SOON_MS, &result));
-    return keep(MEMBER, result);
+    return MADE(zklock_member, zklock_double_barrier_enter(new_double_barrier(of, path, 1), SOON_MS, &made));
 }
 
-static zklock_job *make_job(zklock_client *of, const char *path) { return keep(JOB, new_job(of, path)); }
-
 static zklock_hold *make_run(zklock_client *of, const char *path) {
-    zklock_hold *result;
-    OK(zklock_job_begin(make_job(of, path), SOON_MS, &result));
-    return keep(HOLD, result);
+    return MADE(zklock_hold, zklock_job_begin(new_job(of, path), SOON_MS, &made));
 }
 
 static void *make(kind kind, zklock_client *of) {
     switch (kind) {
-    case OPTIONS: return make_options();
+    case OPTIONS: return options_with(0, 0);
     case CLIENT: return of;
-    case LOCK: return make_lock(of, fresh_path(), 0);
+    case LOCK: return new_mutex(of, fresh_path(), 0);
     case HOLD: return make_hold(of, 0);
     case OBSERVER: return make_observer(of);
-    case BARRIER: return make_barrier(of);
-    case DOUBLE_BARRIER: return make_double_barrier(of, fresh_path(), 1);
+    case BARRIER: return new_barrier(of, fresh_path());
+    case DOUBLE_BARRIER: return new_double_barrier(of, fresh_path(), 1);
     case MEMBER: return make_member(of, fresh_path());
-    case JOB: return make_job(of, fresh_path());
+    case JOB: return new_job(of, fresh_path());
     /* It keeps running. */
     case CALL: return make_acquire(of, busy_path);
     case KINDS: break;
@@ -104,7 +58,7 @@ static void *make(kind kind, zklock_client *of) {
     abort();
 }
 
-static zklock_client *make_client(void) { return keep(CLIENT, client_with(servers(), PATIENT_MS, 0)); }
+static zklock_client *make_client(void) { return client_with(servers(), PATIENT_MS, 0); }
 
 static void nobody(const zklock_contender *holder, void *context) {
     (void)context;
@@ -123,13 +77,13 @@ void make_bystanders(unsigned char *stack) {
     client = make_client();
     other_client = make_client();
     snprintf(busy_path, sizeof busy_path, "%s", fresh_path());
-    busy_lock = make_lock(other_client, busy_path, 0);
-    busy_hold = keep(HOLD, acquire(busy_lock, SOON_MS));
+    busy_lock = new_mutex(other_client, busy_path, 0);
+    busy_hold = acquire(busy_lock, SOON_MS);
     for (int kind = 0; kind < KINDS; kind++) {
         bystanders[kind] = kind == OBSERVER ? (void *)told_observer() : make((enum kind)kind, client);
     }
     zklock_lock_free(bystanders[LOCK]);
-    bystanders[LOCK] = make_lock(client, busy_path, 0);
+    bystanders[LOCK] = new_mutex(client, busy_path, 0);
     zklock_client *closing = make_client();
     lost_hold = make_hold(closing, 0);
     OK(zklock_client_close(closing));
@@ -138,13 +92,13 @@ void make_bystanders(unsigned char *stack) {
     /* Its events are asked for. */
     int descriptor;
     OK(zklock_client_fd(client, &descriptor));
-    /* From here on, objects are made for one cell. */
-    made_count = 0;
     heap = malloc(WILD_BYTES);
     CHECK(heap);
     memset(on_stack, 0x5A, WILD_BYTES);
     memset(heap, 0x5A, WILD_BYTES);
     memset(on_static, 0x5A, sizeof on_static);
+    /* From here on, objects are made for one cell. */
+    last_to_stay = last_kept();
 }
 
 int has_its_event(zklock_call *call) {
@@ -183,15 +137,9 @@ const char *harm_of_bystanders(void) {
 void free_bystanders(void) {
     free_made();
     OK(zklock_release(bystanders[HOLD]));
-    for (int kind = KINDS; kind-- > CLIENT + 1;) free_handle((enum kind)kind, bystanders[kind]);
-    zklock_hold_free(lost_hold);
-    give_back(busy_hold);
-    zklock_lock_free(busy_lock);
-    zklock_options_free(bystanders[OPTIONS]);
+    OK(zklock_release(busy_hold));
     OK(zklock_client_close(client));
-    zklock_client_free(client);
     OK(zklock_client_close(other_client));
-    zklock_client_free(other_client);
     free(heap);
 }
 
@@ -214,28 +162,18 @@ int wild_places_are_untouched(void) {
     return 1;
 }
 
-/* An acquire of a lock that was free. */
-static zklock_call *granted_acquire(void) {
-    zklock_call *result = make_acquire(client, fresh_path());
-    await_call(result);
-    return result;
+/* A call that has ended. */
+static zklock_call *done(zklock_call *call) {
+    await_call(call);
+    return call;
 }
 
-/* A call that has ended. */
-static zklock_call *done(source with) {
-    zklock_write create = {.kind = ZKLOCK_WRITE_CREATE, .path = "/misuse-written"}, writes[] = {create, create};
-    writes[1].kind = ZKLOCK_WRITE_DELETE;
-    writes[1].version = ZKLOCK_ANY_VERSION;
-    zklock_call *result = NULL;
-    switch (with) {
-    case ENTERED:
-        OK(zklock_double_barrier_enter_start(make_double_barrier(client, fresh_path(), 1), SOON_MS, &result));
-        break;
-    case WRITTEN: OK(zklock_hold_commit_start(make_hold(client, 0), writes, 2, &result)); break;
-    default: OK(zklock_contenders_start(bystanders[LOCK], &result));
-    }
-    await_call(keep(CALL, result));
-    return result;
+static zklock_call *commits(void) {
+    static const zklock_write writes[] = {
+        {.kind = ZKLOCK_WRITE_CREATE, .path = "/misuse-written"},
+        {.kind = ZKLOCK_WRITE_DELETE, .path = "/misuse-written", .version = ZKLOCK_ANY_VERSION},
+    };
+    return MADE(zklock_call, zklock_hold_commit_start(make_hold(client, 0), writes, 2, &made));
 }
 
 /* A client that has an event about its connection. */
@@ -250,29 +188,26 @@ static zklock_client *followed(zklock_client *of) {
 static void *make_busy(kind kind) {
     char path[64];
     zklock_barrier *set;
+    snprintf(path, sizeof path, "%s", fresh_path());
     switch (kind) {
-    case LOCK: return make_lock(client, busy_path, 0);
+    case LOCK: return new_mutex(client, busy_path, 0);
     case BARRIER:
-        OK(zklock_barrier_set(set = make_barrier(client), NULL));
+        OK(zklock_barrier_set(set = new_barrier(client, path), NULL));
         return set;
-    case DOUBLE_BARRIER: return make_double_barrier(client, fresh_path(), 2);
+    case DOUBLE_BARRIER: return new_double_barrier(client, path, 2);
     case MEMBER:
-        snprintf(path, sizeof path, "%s", fresh_path());
         make_member(other_client, path);
         return make_member(client, path);
     case JOB:
-        snprintf(path, sizeof path, "%s", fresh_path());
         make_run(other_client, path);
-        return make_job(client, path);
+        return new_job(client, path);
     default: abort();
     }
 }
 
 static zklock_hold *wanted_hold(void) {
-    char path[64];
-    snprintf(path, sizeof path, "%s", fresh_path());
-    zklock_hold *result = keep(HOLD, acquire(make_lock(client, path, 0), SOON_MS));
-    make_acquire(other_client, path);
+    zklock_hold *result = make_hold(client, 0);
+    make_acquire(other_client, zklock_hold_path(result));
     OK(zklock_hold_wait_wanted(result, SOON_MS));
     return result;
 }
@@ -281,7 +216,6 @@ static zklock_hold *wanted_hold(void) {
 static void *flipped(kind kind, int bit) { return (void *)((uintptr_t)bystanders[kind] ^ (uintptr_t)1 << bit); }
 
 static void *in_state(source state, kind kind) {
-    zklock_hold *fetched;
     void *result;
     switch (state) {
     case LIVE: return make(kind, client);
@@ -289,18 +223,19 @@ static void *in_state(source state, kind kind) {
     case FOLLOWED: return followed(make_client());
     case REENTRANT: return make_hold(client, IS_REENTRANT);
     case BUSY: return make_busy(kind);
-    case NAMED: return make_lock(client, NAMED_PATH, 0);
+    case NAMED: return new_mutex(client, NAMED_PATH, 0);
     case TOLD: return told_observer();
     case WANTED: return wanted_hold();
-    case GRANTED: return granted_acquire();
+    case GRANTED: return done(make_acquire(client, fresh_path()));
     case BEGUN: return make_run(client, fresh_path());
-    case ENTERED:
-    case WRITTEN:
-    case SHOWN: return done(state);
+    case ENTERED: {
+        zklock_double_barrier *alone = new_double_barrier(client, fresh_path(), 1);
+        return done(MADE(zklock_call, zklock_double_barrier_enter_start(alone, SOON_MS, &made)));
+    }
+    case WRITTEN: return done(commits());
+    case SHOWN: return done(MADE(zklock_call, zklock_contenders_start(bystanders[LOCK], &made)));
     case FETCHED:
-        result = granted_acquire();
-        OK(zklock_call_hold(result, &fetched));
-        keep(HOLD, fetched);
+        hold_of(result = make_acquire(client, fresh_path()));
         return result;
     case CANCELLED:
         result = make_acquire(client, busy_path);
@@ -319,9 +254,7 @@ static void *in_state(source state, kind kind) {
         result = make(kind, closing);
         OK(zklock_client_close(closing));
         /* The wait ends just after. */
-        if (kind == CALL) await_call(result);
-        if (kind == CLIENT) followed(result);
-        return result;
+        return kind == CALL ? done(result) : kind == CLIENT ? followed(result) : result;
     }
     case FREED:
     case REPLACED:
@@ -349,7 +282,7 @@ static void *array_of_locks(locks wrong) {
     case ONE_IS_A_HOLD: other = bystanders[HOLD]; break;
     case ONE_IS_ANOTHERS: other = busy_lock; break;
     case ONE_IS_TWICE: break;
-    case ONE_HAS_NO_QUEUE: other = keep(LOCK, new_lock(zklock_single_node_new, client, fresh_path())); break;
+    case ONE_HAS_NO_QUEUE: other = new_lock(zklock_single_node_new, client, fresh_path()); break;
     }
     array[0] = good;
     array[1] = other;
