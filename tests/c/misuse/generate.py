@@ -276,8 +276,7 @@ class Matrix:
     def of_out(self, function, parameter, _):
         yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
 
-    def of_callback(self, function, parameter, _):
-        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+    of_callback = of_out
 
     def of_context(self, function, _parameter, _):
         yield "NULL", ("NULL_POINTER", 0), outcome(function)[0]
@@ -295,29 +294,23 @@ class Matrix:
     def of_enum(self, function, _parameter, name):
         known = self.header.enums[name]
         if function.says_status:
-            yield from ((str(number), ("NUMBER", number), "ZKLOCK_OK") for number in known.values())
-            yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in none_of(known))
+            yield from numbers(known.values(), none_of(known))
         else:
             yield from ((str(number), ("NUMBER", number), "NOTHING", f'"{name}"') for name, number in known.items())
             yield from ((number, ("NUMBER", number), "NOTHING", '"unknown"') for number in none_of(known))
 
     def of_milliseconds(self, _function, parameter, _):
         least, most = span(parameter)
-        good = [least, most]
         bad = [LEAST, "-1", str(int(least) - 1)] + ([] if most == MOST else [str(int(most) + 1), MOST])
-        yield from ((number, ("NUMBER", number), "ZKLOCK_OK") for number in good)
-        yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in dict.fromkeys(bad))
+        yield from numbers([least, most], dict.fromkeys(bad))
 
     def of_needs(self, _function, _parameter, _):
-        yield "0", ("NUMBER", "0"), "ZKLOCK_OK"
-        yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in (LEAST, "-1", MOST))
+        yield from numbers(["0"], [LEAST, "-1", MOST])
 
     def of_number(self, _function, parameter, _):
         least, most = (int(number) for number in span(parameter))
-        yield from ((str(number), ("NUMBER", number), "ZKLOCK_OK") for number in (least, most))
-        for number in (0, least - 1, most + 1, 2**32 - 1):
-            if 0 <= number < least or most < number < 2**32:
-                yield str(number), ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT"
+        bad = (0, least - 1, most + 1, 2**32 - 1)
+        yield from numbers([least, most], [number for number in bad if 0 <= number < least or most < number < 2**32])
 
     def of_locks(self, function, parameter, _):
         yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
@@ -356,19 +349,16 @@ class Matrix:
         for timeout in ([*LONG, "0"] if starts else ["0", "1"]) if vain else []:
             wanted = "ZKLOCK_OK" if starts else "ZKLOCK_PENDING" if "ZKLOCK_PENDING" in function.own else "ZKLOCK_TIMEOUT"
             yield f"{timeout}, {name} {vain.lower()}", ("NUMBER", timeout), (wanted, {name: (vain, kind)})
-        yield from ((timeout, ("NUMBER", timeout), "ZKLOCK_INVALID_ARGUMENT") for timeout in LATE)
+        yield from numbers([], LATE)
 
     def of_count(self, _function, parameter, _):
         at_least_one = "at least 1" in parameter.doc
         yield "0", ("NUMBER", 0), "ZKLOCK_INVALID_ARGUMENT" if at_least_one else "ZKLOCK_OK"
-        for number in ("INT32_MAX", "UINT32_MAX", "SIZE_MAX / sizeof(zklock_write)", "SIZE_MAX / 2", "SIZE_MAX"):
-            # A bad one follows the good ones: nothing after it is read.
-            yield number, ("NUMBER", f"(int64_t)({number})"), "ZKLOCK_INVALID_ARGUMENT"
+        # A bad one follows the good ones: nothing after it is read.
+        yield from numbers([], ["INT32_MAX", "UINT32_MAX", "SIZE_MAX / sizeof(zklock_write)", "SIZE_MAX / 2", "SIZE_MAX"])
 
     def of_size(self, _function, _parameter, _):
-        yield "0", ("NUMBER", 0), "ZKLOCK_OK"
-        for number in ("SIZE_MAX / 2 + 1", "SIZE_MAX"):
-            yield number, ("NUMBER", f"(int64_t)({number})"), "ZKLOCK_INVALID_ARGUMENT"
+        yield from numbers([0], ["SIZE_MAX / 2 + 1", "SIZE_MAX"])
 
     def of_room(self, function, parameter, base):
         has_size = base != "int32_t"
@@ -395,6 +385,12 @@ STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "ENTERE
 def kind_of(name):
     """zklock_hold: HOLD."""
     return name.removeprefix("zklock_").upper()
+
+
+def numbers(good, bad):
+    """The variants of a number."""
+    for wanted, values in (("ZKLOCK_OK", good), ("ZKLOCK_INVALID_ARGUMENT", bad)):
+        yield from ((str(value), ("NUMBER", f"(int64_t)({value})"), wanted) for value in values)
 
 
 def none_of(known):
