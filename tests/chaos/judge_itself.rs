@@ -6,209 +6,182 @@ mod judge;
 
 use handover::{Faults, HandOvers, Struck, Whom};
 use jobs::{Between, Jobs, Outcome, Terms};
-use judge::{Claim, Judge, Mode, Violation, What};
+use judge::{Claim, Judge, Mode, What};
 
 const PATH: &str = "/a";
+const SECOND: u64 = 1_000_000_000;
 
-/// A claim from one moment to another, at `/a`.
-fn claim(judge: &mut Judge, worker: &str, mode: Mode, token: i64, from: u64, to: u64) {
-    let turn = u64::try_from(token).unwrap();
-    let (worker, node) = (worker.to_owned(), format!("{worker}-{token}"));
-    judge.begins(PATH, Claim { worker: worker.clone(), turn, mode, token, node, begin: from, end: from });
-    judge.goes_on(PATH, &worker, turn, to);
-}
-
-fn judged(claims: &[(&str, Mode, i64, u64, u64)]) -> Vec<Violation> {
+/// What is found of claims at `/a`, and how late a holder has learnt of an operator. Times are in milliseconds, and each event is one of
+///
+/// - `a x 7 10-20`: the worker `a` claims it from 10 to 20, with the token 7, alone (`x`), with others (`r`) or as one of so many.
+///   Its node is `a-7`, unless that is after an `@`
+/// - `a on 7 25`: it goes on until 25
+/// - `a-7 deleted 5-6`: an operator has deleted that node meanwhile
+/// - `a cut 5-6`, `all cut 5-6`: a fault is between it, or all, and the servers. `mended 6`: those without an end are over
+fn judged(history: &str) -> Vec<String> {
     let mut judge = Judge::default();
-    for (worker, mode, token, from, to) in claims {
-        claim(&mut judge, worker, *mode, *token, *from, *to);
-    }
-    judge.violations
-}
-
-#[test]
-fn holders_that_exclude_each_other_and_overlap_are_found_in_whatever_order_they_are_heard() {
-    for modes in [(Mode::Alone, Mode::Alone), (Mode::Alone, Mode::Shared), (Mode::Shared, Mode::Alone)] {
-        let (early, late) = (("a", modes.0, 1, 10, 20), ("b", modes.1, 2, 19, 30));
-        for claims in [[early, late], [late, early]] {
-            let found = judged(&claims);
-            assert_eq!(found.len(), 1, "{found:?}");
-            assert!(found[0].text.contains("at the same time"), "{found:?}");
-            assert_eq!(found[0].workers.len(), 2);
+    let number = |text: &str| text.parse::<u64>().unwrap();
+    let time = |text: &str| if text.is_empty() { u64::MAX } else { number(text) * SECOND / 1000 };
+    let times = |text: &str| text.split_once('-').map(|(from, to)| (time(from), time(to))).unwrap();
+    for event in history.split(", ") {
+        match *event.split(' ').collect::<Vec<_>>() {
+            [node, "deleted", meanwhile] => {
+                judge.deletes(node.to_owned(), times(meanwhile).0, times(meanwhile).1)
+            }
+            [who, "cut", meanwhile] => {
+                judge.cuts_off((who != "all").then_some(who), times(meanwhile).0, times(meanwhile).1);
+            }
+            ["mended", at] => judge.are_mended(time(at)),
+            [worker, "on", turn, until] => judge.goes_on(PATH, worker, number(turn), time(until)),
+            [worker, mode, token, meanwhile] => {
+                let mode = match mode {
+                    "x" => Mode::Alone,
+                    "r" => Mode::Shared,
+                    limit => Mode::Counted(limit.parse().unwrap()),
+                };
+                let own = format!("{worker}-{token}");
+                let (turn, node) = token.split_once('@').unwrap_or((token, &own));
+                let (turn, token, node) = (number(turn), turn.parse().unwrap(), node.to_owned());
+                let (begin, end) = times(meanwhile);
+                judge.begins(
+                    PATH,
+                    Claim { worker: worker.to_owned(), turn, mode, token, node, begin, end: begin },
+                );
+                judge.goes_on(PATH, worker, turn, end);
+            }
+            _ => panic!("{event}"),
         }
     }
-    assert!(judged(&[("a", Mode::Alone, 1, 10, 20), ("b", Mode::Alone, 2, 20, 30)]).is_empty());
-    assert!(judged(&[("a", Mode::Shared, 1, 10, 20), ("b", Mode::Shared, 2, 15, 30)]).is_empty());
+    let found = judge.violations.iter().map(|found| {
+        let why = found.text.rsplit(" µs ").next().unwrap();
+        let when = match found.what {
+            What::Overlap => format!(" {}-{}", found.from / 1_000_000, found.until / 1_000_000),
+            What::Order => String::new(),
+        };
+        let operator = if found.is_by_operator { " after an operator" } else { "" };
+        format!("{}{when}{operator}: {} {why}", found.stale, found.workers.len())
+    });
+    let late = (judge.told_after > 0).then(|| format!("late by {}", judge.told_after / 1_000_000));
+    found.chain(late).collect()
 }
 
 #[test]
-fn of_two_it_is_the_one_with_the_lower_token_that_claims_on_and_for_how_long_is_known() {
-    for [one, other] in [[1, 2], [2, 1]] {
-        let mut judge = Judge::default();
-        claim(&mut judge, "a", Mode::Alone, one, 10, 20);
-        claim(&mut judge, "b", Mode::Alone, other, 15, 30);
-        judge.goes_on(PATH, "a", u64::try_from(one).unwrap(), 25);
-        let [found] = judge.violations.as_slice() else { panic!("one violation") };
-        assert_eq!((found.what, found.from, found.until), (What::Overlap, 15, 25));
-        assert_eq!((found.stale == "a", found.is_by_operator), (one == 1, false));
+fn what_cannot_all_be_true_is_found_and_nothing_else() {
+    let none = "";
+    for (history, expected) in [
+        // Some exclude each other, in whatever order they are heard. The one with the lower token claims on.
+        ("a x 1 10-20, b x 2 19-30", "a 19-20: 2 hold at the same time"),
+        ("b x 2 19-30, a x 1 10-20", "a 19-20: 2 hold at the same time"),
+        ("a x 1 10-20, b r 2 19-30", "a 19-20: 2 hold at the same time"),
+        ("b r 2 19-30, a x 1 10-20", "a 19-20: 2 hold at the same time"),
+        ("a r 1 10-20, b x 2 19-30", "a 19-20: 2 hold at the same time"),
+        ("b x 2 19-30, a r 1 10-20", "a 19-20: 2 hold at the same time"),
+        ("a x 1 10-20, b x 2 15-30, a on 1 25", "a 15-25: 2 hold at the same time"),
+        ("a x 2 10-20, b x 1 15-30, a on 2 25", "b 15-25: 2 hold at the same time"),
+        ("a x 1 10-20, b x 2 20-30", none),
+        ("a r 1 10-20, b r 2 15-30", none),
+        // Without tokens it is the one with the lower number in the queue, or else the first.
+        (
+            "a x 5@y-lock-0000000008 10-20, peer x 0@x-lock-0000000007 15-20",
+            "peer 15-20: 2 hold at the same time",
+        ),
+        (
+            "a x 5@y-lock-0000000008 10-20, peer x 0@x-lock-0000000009 15-20",
+            "a 15-20: 2 hold at the same time",
+        ),
+        ("a x 5@y-lock-0000000008 10-20, peer x 0@- 15-20", "a 15-20: 2 hold at the same time"),
+        // A claim that is not confirmed is none, and a violation is only reported once.
+        ("a x 2 10-30, b x 1 20-20", none),
+        ("a x 2 10-30, b x 1 20-20, b on 1 21", "b 20-21: 2 hold at the same time"),
+        ("a x 2 10-30, b x 1 20-20, b on 1 21, b on 1 22", "b 20-22: 2 hold at the same time"),
+        // Tokens grow, but readers need no order among themselves, and a node that is passed on keeps its token.
+        ("a x 7 10-20, b x 6 20-30", "b: 2 have tokens in the wrong order"),
+        ("b x 6 20-30, a x 7 10-20", "b: 2 have tokens in the wrong order"),
+        ("a x 7 10-20, b x 7 20-30", "a: 2 have tokens in the wrong order"),
+        ("a r 7 10-20, b r 6 20-30", none),
+        ("a x 5 10-15, a x 5 20-25", none),
+        // Permits are counted at each moment.
+        ("a 2 1 10-20, b 2 2 15-30, c 2 3 20-40", none),
+        ("a 2 1 10-21, b 2 2 15-30, c 2 3 20-40", "a 20-21: 3 hold more permits than there are"),
+    ] {
+        assert_eq!(judged(history).join("; "), expected, "{history}");
     }
 }
 
 #[test]
-fn without_tokens_it_is_the_one_with_the_lower_number_in_the_queue_that_claims_on() {
-    for (node, stale) in [("/a/x-lock-0000000007", "peer"), ("/a/x-lock-0000000009", "a"), ("-", "a")] {
-        let mut judge = Judge::default();
-        for (worker, token, node, begin) in [("a", 5, "/a/y-lock-0000000008", 10), ("peer", 0, node, 15)] {
-            let (worker, node) = (worker.to_owned(), node.to_owned());
-            let claim =
-                Claim { worker: worker.clone(), turn: 1, mode: Mode::Alone, token, node, begin, end: begin };
-            judge.begins(PATH, claim);
-            judge.goes_on(PATH, &worker, 1, 20);
-        }
-        assert_eq!(judge.violations[0].stale, stale, "{node}");
-    }
-}
-
-#[test]
-fn it_is_known_whether_an_operator_took_away_what_one_held_by() {
-    for (deleted, is_by_operator) in [(5, false), (15, true)] {
-        let mut judge = Judge::default();
-        claim(&mut judge, "a", Mode::Alone, 1, 10, 20);
-        judge.deletes("a-1".to_owned(), deleted, deleted);
-        claim(&mut judge, "b", Mode::Alone, 2, 30, 2_000_000_000);
-        judge.goes_on(PATH, "a", 1, 1_000_000_000);
-        assert_eq!(judge.violations[0].is_by_operator, is_by_operator);
-    }
-}
-
-#[test]
-fn a_claim_that_is_not_confirmed_is_none() {
+fn each_claim_is_counted_once() {
     let mut judge = Judge::default();
-    claim(&mut judge, "a", Mode::Alone, 2, 10, 30);
-    claim(&mut judge, "b", Mode::Alone, 1, 20, 20);
-    assert!(judge.violations.is_empty());
-    judge.goes_on(PATH, "b", 1, 21);
-    assert_eq!(judge.violations.len(), 1);
-    // It is only reported once.
-    judge.goes_on(PATH, "b", 1, 22);
-    assert_eq!((judge.violations.len(), &judge.confirmed["b"]), (1, &1));
-}
-
-#[test]
-fn a_token_that_does_not_grow_is_found() {
-    let (early, late) = (("a", Mode::Alone, 7, 10, 20), ("b", Mode::Alone, 6, 20, 30));
-    for claims in [[early, late], [late, early]] {
-        let found = judged(&claims);
-        assert!(found.len() == 1 && found[0].text.contains("wrong order"), "{found:?}");
-        assert_eq!((found[0].what, found[0].stale.as_str()), (What::Order, "b"));
-    }
-    assert_eq!(judged(&[early, ("b", Mode::Alone, 7, 20, 30)]).len(), 1);
-    // Readers need no order among themselves.
-    assert!(judged(&[("a", Mode::Shared, 7, 10, 20), ("b", Mode::Shared, 6, 20, 30)]).is_empty());
-}
-
-#[test]
-fn a_node_that_is_passed_on_keeps_its_token() {
-    let mut judge = Judge::default();
-    for (turn, begin) in [(1, 10), (2, 20)] {
-        let (worker, node) = ("a".to_owned(), "n".to_owned());
-        judge.begins(PATH, Claim { worker, turn, mode: Mode::Alone, token: 5, node, begin, end: begin });
-        judge.goes_on(PATH, "a", turn, begin + 5);
-    }
-    assert!(judge.violations.is_empty());
+    let (worker, node) = ("a".to_owned(), "a-1".to_owned());
+    judge.begins(PATH, Claim { worker, turn: 1, mode: Mode::Alone, token: 1, node, begin: 10, end: 10 });
+    assert!(judge.confirmed.is_empty());
+    judge.goes_on(PATH, "a", 1, 21);
+    judge.goes_on(PATH, "a", 1, 22);
+    assert_eq!(judge.confirmed["a"], 1);
 }
 
 #[test]
 fn one_whose_node_an_operator_deletes_may_not_know_it_for_a_while() {
-    // A fault of another worker, a fault that was over before, and a fault that affects this worker.
-    let another = (Some("b"), 0, 2_000_000_000);
-    let before = (Some("a"), 0, 1_000_000_000);
-    let own = (Some("a"), 0, 3_000_000_000);
-    let of_all = (None, 1_800_000_000, u64::MAX);
-    for (late, (who, from, until), is_found) in [
-        (200_000_000, another, false),
-        (700_000_000, another, true),
-        (700_000_000, before, true),
-        (700_000_000, own, false),
-        (700_000_000, of_all, false),
-        (1_100_000_000, own, true),
+    let overlap = |until: u64| format!("a 2001-{until} after an operator: 2 hold at the same time; ");
+    for (cut, late, is_found) in [
+        ("b cut 0-2000", 200, false),
+        ("b cut 0-2000", 700, true),
+        // It was over before.
+        ("a cut 0-1000", 700, true),
+        ("a cut 0-3000", 700, false),
+        ("all cut 1800-, mended 1900", 700, false),
+        ("a cut 0-3000", 1100, true),
     ] {
-        let mut judge = Judge::default();
-        judge.cuts_off(who, from, until);
-        judge.are_mended(1_900_000_000);
-        let at = 2_000_000_000;
-        judge.deletes("a-1".to_owned(), at - 100, at);
-        claim(&mut judge, "a", Mode::Alone, 1, 5, at + late);
-        claim(&mut judge, "b", Mode::Alone, 2, at + 20, at + late + 10);
-        assert_eq!((judge.violations.len() == 1, judge.told_after), (is_found, late), "{who:?} {late}");
+        let end = 2000 + late;
+        let history = format!("{cut}, a-1 deleted 1999-2000, a x 1 1-{end}, b x 2 2001-{}", end + 1);
+        let expected = if is_found { overlap(end) } else { String::new() };
+        assert_eq!(judged(&history).join("; "), format!("{expected}late by {late}"), "{history}");
     }
-}
-
-#[test]
-fn it_may_not_know_that_either_even_if_the_next_is_deleted_too() {
-    let mut judge = Judge::default();
-    judge.deletes("a-1".to_owned(), 90, 100);
-    judge.deletes("b-2".to_owned(), 400, 410);
-    claim(&mut judge, "a", Mode::Alone, 1, 5, 300);
-    claim(&mut judge, "b", Mode::Alone, 2, 120, 310);
-    assert!(judge.violations.is_empty());
-}
-
-#[test]
-fn permits_are_counted_at_each_moment() {
-    let two = Mode::Counted(2);
-    let chain = [("a", two, 1, 10, 20), ("b", two, 2, 15, 30), ("c", two, 3, 20, 40)];
-    assert!(judged(&chain).is_empty());
-    let crowd = [("a", two, 1, 10, 21), ("b", two, 2, 15, 30), ("c", two, 3, 20, 40)];
-    assert!(judged(&crowd)[0].text.contains("more permits"));
-}
-
-const SECOND: u64 = 1_000_000_000;
-
-/// The number of unexplained gaps if a lock was free from second 10 on, with these faults.
-fn unexplained(seconds: u64, faults: &[(Whom, u64, u64)]) -> usize {
-    let struck = faults.iter().map(|(whom, begin, end)| Struck {
-        name: "a fault",
-        whom: whom.clone(),
-        begin: begin * SECOND,
-        end: end * SECOND,
-    });
-    let faults = Faults::new(struck);
-    let (mut got, mut given_up) = (HandOvers::default(), HandOvers::default());
-    for hand_overs in [&mut got, &mut given_up] {
-        hand_overs.is_wanted(PATH, false);
-        hand_overs.is_claimed(PATH, 9 * SECOND);
-        hand_overs.is_claimed(PATH, 10 * SECOND);
-    }
-    got.is_got(PATH, 5 * SECOND, (10 + seconds) * SECOND);
-    given_up.is_given_up(PATH, 5 * SECOND, (10 + seconds) * SECOND);
-    let (got, given_up) = (got.unexplained(&faults), given_up.unexplained(&faults));
-    assert_eq!(got, given_up);
-    got.len()
+    // Even if the next is deleted, too.
+    assert_eq!(
+        judged("a-1 deleted 90-100, b-2 deleted 400-410, a x 1 5-300, b x 2 120-310"),
+        ["late by 200"]
+    );
+    // The operator was there before the claim.
+    let found = judged("a x 1 10-20, a-1 deleted 5-5, b x 2 30-2000, a on 1 1000");
+    assert_eq!(found, ["a 30-1000: 2 hold at the same time", "late by 995"]);
 }
 
 #[test]
 fn a_lock_is_not_free_for_long_while_one_waits_unless_a_fault_explains_it() {
     use Whom::{Machine, Servers};
-    let clients = |begin, end| (Whom::Clients(Vec::new()), begin, end);
-    for (seconds, faults, expected) in [
-        (1, &[][..], 0),
-        (2, &[], 1),
+    let clients = || Whom::Clients(Vec::new());
+    // It is free from second 10 on for so many seconds, and then the one that waits gets it or gives up.
+    for (seconds, faults, is_explained) in [
+        (1, vec![], true),
+        (2, vec![], false),
         // A client ahead may have been struck earlier: its session ends after 3 s at most.
-        (4, &[clients(9, 9)], 0),
-        (5, &[clients(9, 9)], 1),
-        (4, &[clients(6, 6)], 1),
-        (7, &[clients(9, 9), clients(12, 13)], 0),
-        (8, &[clients(9, 9), clients(12, 13)], 1),
+        (4, vec![(clients(), 9, 9)], true),
+        (5, vec![(clients(), 9, 9)], false),
+        (4, vec![(clients(), 6, 6)], false),
+        (7, vec![(clients(), 9, 9), (clients(), 12, 13)], true),
+        (8, vec![(clients(), 9, 9), (clients(), 12, 13)], false),
         // A fault after the gap explains nothing.
-        (2, &[clients(12, 13)], 1),
+        (2, vec![(clients(), 12, 13)], false),
         // While the servers are away nothing happens.
-        (9, &[(Servers, 9, 15)], 0),
-        (10, &[(Servers, 9, 15)], 1),
-        (3, &[(Machine, 11, 13)], 0),
-        (4, &[(Machine, 11, 13)], 1),
+        (9, vec![(Servers, 9, 15)], true),
+        (10, vec![(Servers, 9, 15)], false),
+        (3, vec![(Machine, 11, 13)], true),
+        (4, vec![(Machine, 11, 13)], false),
     ] {
-        assert_eq!(unexplained(seconds, faults), expected, "{seconds} s, {faults:?}");
+        let case = format!("{seconds} s, {faults:?}");
+        let struck = faults.into_iter().map(|(whom, begin, end)| {
+            let (begin, end) = (begin * SECOND, end * SECOND);
+            Struck { name: "a fault", whom, begin, end }
+        });
+        let faults = Faults::new(struck);
+        for ends in [HandOvers::is_got, HandOvers::is_given_up] {
+            let mut hand_overs = HandOvers::default();
+            hand_overs.is_wanted(PATH, false);
+            hand_overs.is_claimed(PATH, 9 * SECOND);
+            hand_overs.is_claimed(PATH, 10 * SECOND);
+            ends(&mut hand_overs, PATH, 5 * SECOND, (10 + seconds) * SECOND);
+            assert_eq!(hand_overs.unexplained(&faults).is_empty(), is_explained, "{case}");
+        }
     }
 }
 
@@ -237,141 +210,104 @@ fn one_that_came_after_the_lock_was_free_has_not_waited_for_it() {
     assert_eq!(hand_overs.unexplained(&Faults::new([])).len(), 1);
 }
 
-/// A job with periods of 10 s. The judge's clock is 3 s behind the servers'.
-fn ten_seconds(again: bool) -> (Jobs, Terms) {
-    (Jobs::new(3 * SECOND), Terms { every: 10 * SECOND, again })
-}
-
-fn seconds(from: u64, to: u64) -> Between {
-    Between(from * SECOND, to * SECOND)
-}
-
-/// What is found if a run and then another one begin in these seconds, and end like this.
-fn two_runs(again: bool, runs: [(u64, u64, Outcome); 2]) -> Vec<String> {
-    let (mut jobs, terms) = ten_seconds(again);
-    for (token, (from, to, outcome)) in (1..).zip(runs) {
-        jobs.begins(PATH, terms, "a", token, seconds(from, to));
-        jobs.ends(PATH, token, outcome);
-    }
-    jobs.violations(u64::MAX)
-}
-
-#[test]
-fn a_job_that_is_done_does_not_begin_again_in_the_same_period() {
-    use Outcome::{Done, Failed, Perhaps};
-    for (runs, is_found) in [
-        ([(0, 1, Done), (2, 3, Done)], true),
-        // However the second one ends.
-        ([(0, 1, Done), (2, 3, Failed)], true),
-        ([(0, 1, Failed), (2, 3, Done)], false),
-        ([(0, 1, Perhaps), (2, 3, Done)], false),
-        // The next period begins at second 7.
-        ([(0, 6, Done), (7, 8, Done)], false),
-        // Nobody knows in which period one of them has begun.
-        ([(0, 7, Done), (7, 8, Done)], false),
-        ([(0, 1, Done), (6, 7, Done)], false),
-        ([(7, 8, Done), (16, 16, Done)], true),
-    ] {
-        assert_eq!(two_runs(true, runs).len(), usize::from(is_found), "{runs:?}");
-    }
-}
-
-#[test]
-fn a_job_that_runs_in_the_next_period_after_a_failure_does_not_begin_twice_in_one() {
-    assert_eq!(two_runs(false, [(0, 1, Outcome::Failed), (2, 3, Outcome::Failed)]).len(), 1);
-    assert_eq!(two_runs(false, [(0, 1, Outcome::Failed), (7, 8, Outcome::Failed)]).len(), 0);
-}
-
-#[test]
-fn a_job_that_begins_again_is_found_behind_a_run_whose_period_is_not_known() {
-    let (mut jobs, terms) = ten_seconds(true);
-    for (token, began) in [(1, seconds(0, 1)), (2, seconds(1, 7)), (3, seconds(2, 3))] {
-        jobs.begins(PATH, terms, "a", token, began);
-    }
-    jobs.ends(PATH, 1, Outcome::Done);
-    assert_eq!(jobs.violations(u64::MAX).len(), 1);
-}
-
-#[test]
-fn the_answer_that_nothing_is_left_to_do_needs_a_run_of_this_period_that_may_be_done() {
-    use Outcome::{Done, Failed, Perhaps};
-    // A run with token 1 has begun in period 1, and may have been done. An answer says that of period 1 or of another.
-    for (again, outcome, at, (token, period), expected) in [
-        (true, Done, seconds(8, 9), (1, 1), None),
-        (true, Perhaps, seconds(8, 9), (1, 1), None),
-        (true, Failed, seconds(8, 9), (1, 1), Some("Failed")),
-        (false, Failed, seconds(8, 9), (1, 1), None),
-        (true, Done, seconds(17, 18), (1, 1), Some("it was period 2 to 2")),
-        (true, Done, seconds(16, 17), (1, 1), None),
-        (true, Done, seconds(8, 9), (1, 2), Some("it was period 1 to 1")),
-        (true, Done, seconds(17, 18), (1, 2), Some("which began between 7000000 and 8000000 µs")),
-        (true, Done, seconds(8, 9), (2, 1), Some("nobody has had that run")),
-        (false, Done, seconds(8, 9), (2, 1), None),
-    ] {
-        let (mut jobs, terms) = ten_seconds(again);
-        jobs.begins(PATH, terms, "a", 1, seconds(7, 8));
-        jobs.ends(PATH, 1, outcome);
-        jobs.answers(PATH, terms, "b", at, (token, period));
-        let found = jobs.violations(u64::MAX);
-        let is_expected = |found: &[String]| match expected {
-            None => found.is_empty(),
-            Some(why) => found.len() == 1 && found[0].contains(why),
+/// A job with periods of 10 s after some events. Times are in seconds, and each event is one of
+///
+/// - `run 7 1-2 done`: the run with the token 7 has begun between 1 and 2, and ended like this
+/// - `over 7 1 8-9`: the answer, between 8 and 9, that nothing is left to do, after the run 7 in period 1
+/// - `wrong 1-2`, `forgotten 1-2`: a date was wrong meanwhile, or the record was deleted
+fn job(again: bool, history: &str) -> Jobs {
+    // This clock is behind the servers', so that the second period begins at second 7.
+    let (mut jobs, terms) = (Jobs::new(3 * SECOND), Terms { every: 10 * SECOND, again });
+    for event in history.split(", ") {
+        let words: Vec<_> = event.split(' ').collect();
+        let number = |text: &str| text.parse::<u64>().unwrap();
+        let times = |text: &str| {
+            let (from, to) = text.split_once('-').unwrap();
+            Between(number(from) * SECOND, number(to) * SECOND)
         };
-        assert!(is_expected(&found), "{again} {outcome:?} {at:?} {token} {period}: {found:?}");
-    }
-}
-
-#[test]
-fn while_a_date_is_wrong_no_period_is_certain_and_afterwards_a_record_lies_no_more_than_a_period_ahead() {
-    use Outcome::Done;
-    let (mut jobs, terms) = ten_seconds(true);
-    jobs.begins(PATH, terms, "a", 1, seconds(7, 8));
-    jobs.ends(PATH, 1, Done);
-    let found = |jobs: &Jobs, at, period| {
-        let mut jobs = jobs.clone();
-        jobs.answers(PATH, terms, "b", at, (1, period));
-        jobs.violations(u64::MAX).len()
-    };
-    assert_eq!([1, 2, 3].map(|period| found(&jobs, seconds(10, 11), period)), [0, 1, 1]);
-    jobs.date_is_wrong(seconds(8, 9));
-    assert_eq!([0, 1, 1000].map(|period| found(&jobs, seconds(9, 10), period)), [0; 3]);
-    assert_eq!([0, 1, 2, 3].map(|period| found(&jobs, seconds(10, 11), period)), [1, 0, 0, 1]);
-}
-
-#[test]
-fn a_job_whose_record_is_deleted_may_begin_again() {
-    for (deleted, expected) in
-        [(seconds(0, 0), 1), (seconds(2, 2), 0), (seconds(3, 6), 0), (seconds(5, 6), 1)]
-    {
-        let (mut jobs, terms) = ten_seconds(true);
-        for (token, began) in [(1, seconds(1, 1)), (2, seconds(3, 4))] {
-            jobs.begins(PATH, terms, "a", token, began);
-            jobs.ends(PATH, token, Outcome::Done);
+        match *words {
+            ["run", token, began, outcome] => {
+                let token = token.parse().unwrap();
+                jobs.begins(PATH, terms, "a", token, times(began));
+                let outcomes = [Outcome::Done, Outcome::Failed, Outcome::Perhaps];
+                let is_it = |known: &Outcome| format!("{known:?}").to_lowercase() == outcome;
+                jobs.ends(PATH, token, outcomes.into_iter().find(is_it).unwrap());
+            }
+            ["over", token, period, at] => {
+                jobs.answers(PATH, terms, "b", times(at), (token.parse().unwrap(), number(period)));
+            }
+            ["wrong", meanwhile] => jobs.date_is_wrong(times(meanwhile)),
+            ["forgotten", meanwhile] => jobs.is_forgotten(PATH, times(meanwhile)),
+            _ => panic!("{event}"),
         }
-        jobs.is_forgotten(PATH, deleted);
-        assert_eq!(jobs.violations(u64::MAX).len(), expected, "{deleted:?}");
+    }
+    jobs
+}
+
+#[test]
+fn a_job_that_runs_too_often_is_found_and_an_answer_without_its_run() {
+    let (again, next, none) = (true, false, "");
+    for (terms, history, expected) in [
+        // One that is done does not begin again in its period, however the second run ends.
+        (again, "run 1 0-1 done, run 2 2-3 done", "period 0 had its run"),
+        (again, "run 1 0-1 done, run 2 2-3 failed", "period 0 had its run"),
+        (again, "run 1 0-1 failed, run 2 2-3 done", none),
+        (again, "run 1 0-1 perhaps, run 2 2-3 done", none),
+        (again, "run 1 0-6 done, run 2 7-8 done", none),
+        (again, "run 1 7-8 done, run 2 16-16 done", "period 1 had its run"),
+        // Nobody knows in which period one of them has begun.
+        (again, "run 1 0-7 done, run 2 7-8 done", none),
+        (again, "run 1 0-1 done, run 2 6-7 done", none),
+        (again, "run 1 0-1 done, run 2 1-7 failed, run 3 2-3 failed", "(token 3, Failed)"),
+        // One that runs in the next period after a failure does not begin twice in one.
+        (next, "run 1 0-1 failed, run 2 2-3 failed", "period 0 had its run"),
+        (next, "run 1 0-1 failed, run 2 7-8 failed", none),
+        // If its record is deleted between, it may.
+        (again, "run 1 1-1 done, run 2 3-4 done, forgotten 0-0", "period 0 had its run"),
+        (again, "run 1 1-1 done, run 2 3-4 done, forgotten 2-2", none),
+        (again, "run 1 1-1 done, run 2 3-4 done, forgotten 3-6", none),
+        (again, "run 1 1-1 done, run 2 3-4 done, forgotten 5-6", "period 0 had its run"),
+        // The answer that nothing is left to do needs a run of this period that may be done.
+        (again, "run 1 7-8 done, over 1 1 8-9", none),
+        (again, "run 1 7-8 perhaps, over 1 1 8-9", none),
+        (again, "run 1 7-8 failed, over 1 1 8-9", "Failed"),
+        (next, "run 1 7-8 failed, over 1 1 8-9", none),
+        (again, "run 1 7-8 done, over 1 1 17-18", "it was period 2 to 2"),
+        (again, "run 1 7-8 done, over 1 1 16-17", none),
+        (again, "run 1 7-8 done, over 1 2 8-9", "it was period 1 to 1"),
+        (again, "run 1 7-8 done, over 1 2 17-18", "which began between 7000000 and 8000000 µs"),
+        (again, "run 1 7-8 done, over 2 1 8-9", "nobody has had that run"),
+        (next, "run 1 7-8 done, over 2 1 8-9", none),
+        // While a date is wrong no period is certain, and afterwards a record lies no more than a period ahead.
+        (again, "run 1 7-8 done, over 1 1 10-11", none),
+        (again, "run 1 7-8 done, over 1 2 10-11", "it was period 1 to 1"),
+        (again, "run 1 7-8 done, over 1 3 10-11", "it was period 1 to 1"),
+        (again, "run 1 7-8 done, wrong 8-9, over 1 0 9-10", none),
+        (again, "run 1 7-8 done, wrong 8-9, over 1 1 9-10", none),
+        (again, "run 1 7-8 done, wrong 8-9, over 1 1000 9-10", none),
+        (again, "run 1 7-8 done, wrong 8-9, over 1 0 10-11", "it was period 1 to 1"),
+        (again, "run 1 7-8 done, wrong 8-9, over 1 1 10-11", none),
+        (again, "run 1 7-8 done, wrong 8-9, over 1 2 10-11", none),
+        (again, "run 1 7-8 done, wrong 8-9, over 1 3 10-11", "it was period 1 to 1"),
+    ] {
+        let found = job(terms, history).violations(u64::MAX);
+        let is_expected =
+            found.len() == usize::from(expected != none) && found.iter().all(|text| text.contains(expected));
+        assert!(is_expected, "{history}: {found:?}");
     }
 }
 
 #[test]
 fn what_an_answer_rests_on_may_be_heard_a_moment_later() {
-    let (mut jobs, terms) = ten_seconds(true);
-    jobs.answers(PATH, terms, "b", seconds(8, 9), (1, 1));
+    let jobs = job(true, "over 1 1 8-9");
     assert!(jobs.violations(9 * SECOND).is_empty());
     assert_eq!(jobs.violations(10 * SECOND).len(), 1);
-    jobs.begins(PATH, terms, "a", 1, seconds(7, 8));
-    jobs.ends(PATH, 1, Outcome::Done);
-    assert!(jobs.violations(10 * SECOND).is_empty());
+    assert!(job(true, "over 1 1 8-9, run 1 7-8 done").violations(10 * SECOND).is_empty());
 }
 
 #[test]
 fn a_report_counts_the_periods_of_a_job() {
-    let (mut jobs, terms) = ten_seconds(true);
-    for (token, at, outcome) in [(1, 0, Outcome::Failed), (2, 1, Outcome::Done), (3, 30, Outcome::Failed)] {
-        jobs.begins(PATH, terms, "a", token, seconds(at, at));
-        jobs.ends(PATH, token, outcome);
-    }
-    jobs.answers(PATH, terms, "b", seconds(8, 9), (2, 1));
+    let jobs = job(true, "run 1 0-0 failed, run 2 1-1 done, run 3 30-30 failed, over 2 1 8-9");
     let summary: Vec<_> = jobs.summary().collect();
     let expected = "/a: of 4 periods 3 had an answer and 1 a run that may be done; runs: 1 done, 0 perhaps, 2 not; nothing left to do: 1 times";
     assert_eq!(summary, [expected]);
