@@ -202,7 +202,8 @@ fn smallest(seed: u64) -> io::Result<String> {
         }
     }
     let kept = Plan::new(seed, &without).strokes;
-    let kinds: Vec<_> = kept.iter().map(|stroke| format!("{:?} at {:?}", stroke.kind, stroke.at)).collect();
+    let kinds: Vec<_> =
+        kept.iter().map(|stroke| format!("{} at {:?}", stroke.fault.name, stroke.at)).collect();
     let numbers: Vec<_> = without.iter().map(ToString::to_string).collect();
     Ok(format!("tests/simulation/run --one {seed} --without {}: {}", numbers.join(","), kinds.join(", ")))
 }

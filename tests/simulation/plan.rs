@@ -5,6 +5,7 @@ use std::time::Duration;
 use ground::Dice;
 
 use crate::actors::LOCKS;
+use crate::faults::{FAULTS, Fault};
 
 /// The timeout of sessions, and the servers' tick.
 pub(crate) const SESSION: Duration = Duration::from_secs(2);
@@ -13,67 +14,11 @@ pub(crate) const SERVERS: usize = 3;
 /// For how long faults strike.
 const TROUBLED: Duration = Duration::from_secs(20);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// Connections of a client end at both ends.
-    Cut,
-    /// They only end at the client.
-    HalfOpen,
-    /// Nothing reaches the servers, or nothing comes from them.
-    FreezeRequests,
-    FreezeReplies,
-    Freeze,
-    Delay,
-    /// No server can be connected to.
-    Refuse,
-    KillClient,
-    /// As on a paused machine: the servers go on.
-    StopClients,
-    PauseServer,
-    PauseLeader,
-    KillServer,
-    KillLeader,
-    /// Two servers do not hear each other.
-    CutServers,
-    /// The leader hears nobody, and only clients hear it.
-    IsolateLeader,
-    LoseQuorum,
-    /// A server grants half the session timeout.
-    ShorterSessions,
-    EndSession,
-    DeleteNode,
-    /// A server still shows deleted nodes.
-    LoseDeletions,
-}
-
-const KINDS: &[(Kind, usize)] = &[
-    (Kind::Cut, 8),
-    (Kind::HalfOpen, 5),
-    (Kind::FreezeRequests, 6),
-    (Kind::FreezeReplies, 6),
-    (Kind::Freeze, 5),
-    (Kind::Delay, 5),
-    (Kind::Refuse, 3),
-    (Kind::KillClient, 2),
-    (Kind::StopClients, 3),
-    (Kind::PauseServer, 4),
-    (Kind::PauseLeader, 4),
-    (Kind::KillServer, 2),
-    (Kind::KillLeader, 3),
-    (Kind::CutServers, 4),
-    (Kind::IsolateLeader, 4),
-    (Kind::LoseQuorum, 2),
-    (Kind::ShorterSessions, 2),
-    (Kind::EndSession, 3),
-    (Kind::DeleteNode, 3),
-    (Kind::LoseDeletions, 2),
-];
-
 /// One fault, which is mended after a time.
 #[derive(Clone, Debug)]
 pub(crate) struct Stroke {
     pub(crate) at: Duration,
-    pub(crate) kind: Kind,
+    pub(crate) fault: &'static Fault,
     pub(crate) lasts: Duration,
     /// The client and the server that it strikes, and any other choice.
     pub(crate) client: usize,
@@ -104,14 +49,14 @@ impl Plan {
         let limit = 2 + u32::try_from(dice.below(10)).unwrap_or(0);
         // Only some kinds of lock and of fault in a run, so that in some runs any two meet often.
         let locks = some(&mut dice, LOCKS);
-        let kinds: Vec<_> = some(&mut dice, KINDS.len()).into_iter().map(|kind| KINDS[kind]).collect();
-        let weights: Vec<_> = kinds.iter().map(|(_, weight)| *weight).collect();
+        let faults: Vec<_> = some(&mut dice, FAULTS.len()).into_iter().map(|fault| &FAULTS[fault]).collect();
+        let weights: Vec<_> = faults.iter().map(|fault| fault.weight).collect();
         let pause = 200 + dice.below(2_500);
         let (mut strokes, mut at) = (Vec::new(), Duration::from_millis(500));
         while at < TROUBLED {
             strokes.push(Stroke {
                 at,
-                kind: kinds[dice.weighted(&weights)].0,
+                fault: faults[dice.weighted(&weights)],
                 lasts: millis(&mut dice, 50, 5_000),
                 client: dice.below(clients),
                 server: dice.below(SERVERS),

@@ -48,49 +48,18 @@ enum Entry {
     Epoch(i64),
 }
 
-/// Messages between servers, and what they do at certain times. `generation` is that of the named server: once it has
-/// lost its leader, or ended, messages of its earlier generation are ignored.
 #[derive(Debug, Clone)]
 enum Event {
-    /// From the server to its leader.
-    Ask {
+    /// A message between servers, or what one does at a certain time. Once that server has lost its leader, or ended, it is of another
+    /// generation, and this is ignored.
+    Work {
         server: usize,
         generation: u64,
-        asked: Asked,
-    },
-    /// The leader processes the next request of its servers.
-    Prepare {
-        server: usize,
-        generation: u64,
-    },
-    /// Other servers have written the leader's proposals up to this one.
-    Acknowledged {
-        server: usize,
-        generation: u64,
-    },
-    Apply {
-        server: usize,
-        generation: u64,
-        upto: usize,
-    },
-    /// The leader's answer to a request that changes nothing.
-    Answer {
-        server: usize,
-        generation: u64,
-        connection: u64,
-        answer: Answer,
+        work: Work,
     },
     /// Twice in a tick.
     Beat {
         server: usize,
-    },
-    Lost {
-        server: usize,
-        generation: u64,
-    },
-    Join {
-        server: usize,
-        generation: u64,
     },
     Election,
     /// A message of a client.
@@ -98,6 +67,22 @@ enum Event {
         connection: u64,
         frame: Vec<u8>,
     },
+}
+
+#[derive(Debug, Clone)]
+enum Work {
+    /// From the server to its leader.
+    Ask(Asked),
+    /// The leader processes the next request of its servers.
+    Prepare,
+    /// Other servers have written the leader's proposals up to this one.
+    Commit,
+    /// The log up to this point.
+    Apply(usize),
+    /// The leader's answer to a request that changes nothing.
+    Answer(u64, Answer),
+    Lose,
+    Join,
 }
 
 #[derive(Debug, Clone)]
@@ -333,6 +318,12 @@ impl Replicas {
         self.schedule_at(self.now.saturating_add(after), event);
     }
 
+    /// Lets a server do something later, in this generation.
+    fn schedule_work(&mut self, after: Duration, server: usize, work: Work) {
+        let generation = self.servers[server].generation;
+        self.schedule(after, Event::Work { server, generation, work });
+    }
+
     fn schedule_at(&mut self, time: Duration, event: Event) {
         self.next_event += 1;
         self.events.insert((time, self.next_event), event);
@@ -359,36 +350,31 @@ impl Replicas {
         let leader = |server: usize| self.servers[server].leader(server);
         let is_away = |server| leader(server).is_some_and(|leader| !self.hear_each_other(server, leader));
         match event {
-            Event::Ask { server, .. } => leader(*server).is_some_and(is_paused) || is_away(*server),
-            Event::Apply { server, .. } | Event::Answer { server, .. } => {
-                is_paused(*server) || is_away(*server)
-            }
-            Event::Acknowledged { server, .. } | Event::Prepare { server, .. } => is_paused(*server),
+            Event::Work { server, work, .. } => match work {
+                Work::Ask(_) => leader(*server).is_some_and(is_paused) || is_away(*server),
+                Work::Apply(_) | Work::Answer(..) => is_paused(*server) || is_away(*server),
+                Work::Commit | Work::Prepare => is_paused(*server),
+                Work::Lose | Work::Join => false,
+            },
             Event::Receive { connection, .. } => {
                 self.homes.get(connection).is_some_and(|home| is_paused(*home))
             }
-            Event::Beat { .. } | Event::Lost { .. } | Event::Join { .. } | Event::Election => false,
+            Event::Beat { .. } | Event::Election => false,
         }
     }
 
     fn handle(&mut self, event: Event) {
-        let is_of = |all: &Self, server: usize, generation: u64| all.servers[server].generation == generation;
         match event {
-            Event::Ask { server, generation, asked } if is_of(self, server, generation) => {
-                self.ask(server, asked);
-            }
-            Event::Prepare { server, generation } if is_of(self, server, generation) => self.prepare(server),
-            Event::Acknowledged { server, generation } if is_of(self, server, generation) => {
-                self.commit(server);
-            }
-            Event::Apply { server, generation, upto } if is_of(self, server, generation) => {
-                self.apply(server, upto);
-            }
-            Event::Answer { server, generation, connection, answer } if is_of(self, server, generation) => {
-                self.take_answer(server, connection, answer);
-            }
-            Event::Lost { server, generation } if is_of(self, server, generation) => self.step_down(server),
-            Event::Join { server, generation } if is_of(self, server, generation) => self.join(server),
+            Event::Work { server, generation, .. } if self.servers[server].generation != generation => {}
+            Event::Work { server, work, .. } => match work {
+                Work::Ask(asked) => self.ask(server, asked),
+                Work::Prepare => self.prepare(server),
+                Work::Commit => self.commit(server),
+                Work::Apply(upto) => self.apply(server, upto),
+                Work::Answer(connection, answer) => self.take_answer(server, connection, answer),
+                Work::Lose => self.step_down(server),
+                Work::Join => self.join(server),
+            },
             Event::Beat { server } => {
                 if self.is_running(server) {
                     self.beat(server);
@@ -398,7 +384,6 @@ impl Replicas {
             }
             Event::Election => self.elect(),
             Event::Receive { connection, frame } => self.hear(connection, frame),
-            _ => {}
         }
     }
 }

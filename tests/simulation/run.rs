@@ -11,9 +11,9 @@ use zklock::Client;
 
 use crate::actors::{Stage, act, is_of_lock, options};
 use crate::claims::Claims;
-use crate::faults::Faults;
+use crate::faults::{CLIENT_KILLED, DELETIONS_LOST, Faults};
 use crate::network::{Network, open_all};
-use crate::plan::{Kind, Plan, SERVERS, TICK};
+use crate::plan::{Plan, SERVERS, TICK};
 use crate::replicas::{Replicas, Timing};
 use crate::rounds;
 use crate::writes::{STATE, Writes};
@@ -73,7 +73,7 @@ async fn play(seed: u64, without: &[usize]) -> Outcome {
         rounds: RefCell::default(),
         // A member waits for another whose node a server still shows.
         has_rounds: seed % ROUNDS == 0
-            && plan.strokes.iter().all(|stroke| stroke.kind != Kind::LoseDeletions),
+            && plan.strokes.iter().all(|stroke| stroke.fault.name != DELETIONS_LOST),
         numbers: RefCell::default(),
         locks: plan.locks.clone(),
     });
@@ -84,7 +84,7 @@ async fn play(seed: u64, without: &[usize]) -> Outcome {
     }
     stage.faults.replace(Faults::new(&plan.strokes));
     network.borrow().stir.notify_one();
-    for stroke in plan.strokes.iter().filter(|stroke| stroke.kind == Kind::KillClient) {
+    for stroke in plan.strokes.iter().filter(|stroke| stroke.fault.name == CLIENT_KILLED) {
         stage.sleep_until(stroke.at).await;
         cast.replace(stroke.client, seed ^ stroke.choice).await;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ground::wire::codec::{code, opcode};
 
 use super::server::Role;
-use super::{Answer, Asked, Entry, Event, Replicas};
+use super::{Answer, Asked, Entry, Event, Replicas, Work};
 
 /// The state of a server that believes that it leads.
 pub(super) struct Leadership {
@@ -54,7 +54,7 @@ impl Replicas {
             return self.step_down(server);
         }
         let answer = |all: &mut Self, connection: u64, answer: Answer| {
-            all.send_to_server(server, |generation| Event::Answer { server, generation, connection, answer });
+            all.send_to_server(server, Work::Answer(connection, answer));
         };
         match asked {
             Asked::Open { connection, timeout } => {
@@ -75,8 +75,8 @@ impl Replicas {
                 if let Some(leading) = self.leading(leader) {
                     leading.asked.push_back((server, asked));
                 }
-                let (delay, generation) = (self.millis(0, 2), self.servers[leader].generation);
-                self.schedule(delay, Event::Prepare { server: leader, generation });
+                let delay = self.millis(0, 2);
+                self.schedule_work(delay, leader, Work::Prepare);
             }
             Asked::Sync { connection, xid } => {
                 let waits = self.leading(leader).filter(|leading| !leading.pending.is_empty());
@@ -94,13 +94,13 @@ impl Replicas {
         let next = self.leading(leader).and_then(|leading| leading.asked.pop_front());
         let Some((server, Asked::Write { connection, session, xid, frame })) = next else { return };
         let answer = |all: &mut Self, answer: Answer| {
-            all.send_to_server(server, |generation| Event::Answer { server, generation, connection, answer });
+            all.send_to_server(server, Work::Answer(connection, answer));
         };
         let Some(tracked) = self.tracked(leader, session) else {
             return answer(self, Answer::Refused { xid, code: code::SESSION_EXPIRED });
         };
         let (timeout, owner) = (tracked.timeout, tracked.owner);
-        let closes = frame.get(4..8) == Some(&opcode::CLOSE_SESSION.to_be_bytes());
+        let closes = closes_session(&frame);
         // As in ZooKeeper, a session can be closed from any server.
         if owner != Some(server) && !closes {
             return answer(self, Answer::Moved);
@@ -134,8 +134,8 @@ impl Replicas {
     pub(super) fn propose(&mut self, leader: usize, entry: Entry) {
         let Some(leading) = self.leading(leader) else { return };
         leading.pending.push_back(Pending::Entry(entry));
-        let (delay, generation) = (self.millis(0, 4), self.servers[leader].generation);
-        self.schedule(delay, Event::Acknowledged { server: leader, generation });
+        let delay = self.millis(0, 4);
+        self.schedule_work(delay, leader, Work::Commit);
     }
 
     /// Commits the proposals, if a majority is there to write them.
@@ -150,17 +150,11 @@ impl Replicas {
                     let upto = self.log.len();
                     self.apply(leader, upto);
                     for server in self.followers(leader) {
-                        self.send_to_server(server, |generation| Event::Apply { server, generation, upto });
+                        self.send_to_server(server, Work::Apply(upto));
                     }
                 }
                 Pending::Sync { server, connection, xid } => {
-                    let answer = Answer::Synced { xid };
-                    self.send_to_server(server, |generation| Event::Answer {
-                        server,
-                        generation,
-                        connection,
-                        answer,
-                    });
+                    self.send_to_server(server, Work::Answer(connection, Answer::Synced { xid }));
                 }
             }
         }
@@ -171,9 +165,7 @@ impl Replicas {
             Entry::Open { session, timeout, .. } => {
                 self.sessions.insert(*session, *timeout);
             }
-            Entry::Request { session, frame, .. }
-                if frame.get(4..8) == Some(&opcode::CLOSE_SESSION.to_be_bytes()) =>
-            {
+            Entry::Request { session, frame, .. } if closes_session(frame) => {
                 self.sessions.remove(session);
             }
             Entry::Expire { session } => {
@@ -209,8 +201,8 @@ impl Replicas {
             Role::Following { heard, .. } if self.now > heard + silence => self.step_down(server),
             Role::Following { .. } => {}
             Role::Looking => {
-                let (delay, generation) = (self.millis(5, 100), self.servers[server].generation);
-                self.schedule(delay, Event::Join { server, generation });
+                let delay = self.millis(5, 100);
+                self.schedule_work(delay, server, Work::Join);
                 self.consider_election();
             }
         }
@@ -257,8 +249,8 @@ impl Replicas {
     pub(super) fn end_leadership(&mut self, leader: usize, leading: &Leadership) {
         for server in self.followers(leader) {
             if self.hear_each_other(leader, server) {
-                let (delay, generation) = (self.millis(1, 20), self.servers[server].generation);
-                self.schedule(delay, Event::Lost { server, generation });
+                let delay = self.millis(1, 20);
+                self.schedule_work(delay, server, Work::Lose);
             }
         }
         if leading.epoch == self.epoch {
@@ -350,4 +342,8 @@ impl Leadership {
         };
         self.pending.iter().filter_map(entry).collect()
     }
+}
+
+fn closes_session(frame: &[u8]) -> bool {
+    frame.get(4..8) == Some(&opcode::CLOSE_SESSION.to_be_bytes())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ground::wire::codec::opcode;
 
 use super::ghosts::Ghosts;
-use super::{Answer, Asked, Entry, Event, Leadership, Replicas};
+use super::{Answer, Asked, Entry, Event, Leadership, Replicas, Work};
 use crate::replica::Replica;
 use crate::rounds::BARRIER;
 use crate::wire::code::Operation;
@@ -155,17 +155,17 @@ impl Replicas {
         let one = &mut self.servers[server];
         one.to_leader = one.to_leader.max(self.now + delay);
         let (time, generation) = (one.to_leader, one.generation);
-        self.schedule_at(time, Event::Ask { server, generation, asked });
+        self.schedule_at(time, Event::Work { server, generation, work: Work::Ask(asked) });
     }
 
     /// The leader sends something, in order.
-    pub(super) fn send_to_server(&mut self, server: usize, event: impl FnOnce(u64) -> Event) {
+    pub(super) fn send_to_server(&mut self, server: usize, work: Work) {
         let is_leader = self.servers[server].leader(server) == Some(server);
         let delay = if is_leader { Duration::ZERO } else { self.lag() };
         let one = &mut self.servers[server];
         one.from_leader = one.from_leader.max(self.now + delay);
         let (time, generation) = (one.from_leader, one.generation);
-        self.schedule_at(time, event(generation));
+        self.schedule_at(time, Event::Work { server, generation, work });
     }
 
     /// A random delay: usually short, but now and then a server lags behind.
