@@ -11,9 +11,8 @@ use crate::judge::SESSION;
 use crate::register::Register;
 use crate::report::now;
 use crate::servers::{Kind, Servers};
-use crate::stuck::Stuck;
 use crate::swarm::Swarm;
-use crate::workers::{PLACES, Program, Workers, is_ours};
+use crate::workers::{PLACES, Program, Workers};
 
 /// The file in a server's folder that tells disk.c what to do.
 pub(crate) const DISK: &str = "disk";
@@ -41,7 +40,6 @@ pub(crate) struct Field {
     /// When this machine was so slow that it counts as a fault.
     pub(crate) stalls: Vec<Struck>,
     pub(crate) troubles: Vec<String>,
-    stuck: Stuck,
 }
 
 impl Field {
@@ -60,7 +58,6 @@ impl Field {
             struck: Vec::new(),
             stalls: Vec::new(),
             troubles: Vec::new(),
-            stuck: Stuck::new(folder.join("stuck")),
         };
         if field.servers.kind() == Kind::ZooKeeper {
             field.prepare();
@@ -88,7 +85,6 @@ impl Field {
             let begin = now();
             let took = self.register.judge()?;
             self.watch_machine(begin, took, Duration::ZERO);
-            self.look_for_stuck()?;
             let ended = self.workers.ended();
             self.troubles.extend(ended);
             // A fault may itself let time pass, and then no other fault strikes.
@@ -105,14 +101,6 @@ impl Field {
             std::thread::sleep(rest);
             self.watch_machine(begin, rested.elapsed(), rest);
         }
-    }
-
-    fn look_for_stuck(&mut self) -> io::Result<()> {
-        let Servers::ZooKeeper(ensemble) = &self.servers else { return Ok(()) };
-        let is_running =
-            |name: &str| self.workers.running.iter().any(|worker| worker.name == name && is_ours(name));
-        let free = self.register.book.free_and_wanted().filter(|(.., worker)| is_running(worker));
-        self.stuck.look(free, ensemble.servers(), now())
     }
 
     fn watch_machine(&mut self, begin: u64, took: Duration, should: Duration) {

@@ -72,11 +72,6 @@ impl HandOvers {
         }
     }
 
-    /// The time until which somebody has claimed the path.
-    pub(crate) fn claimed_until(&self, path: &str) -> u64 {
-        self.claimed.get(path).copied().unwrap_or_default()
-    }
-
     /// Notes that a client that has waited since `wanted` has the lock now.
     pub(crate) fn is_got(&mut self, path: &str, wanted: u64, at: u64) {
         let Some(begin) = self.claimed.get(path).copied().filter(|until| (wanted..=at).contains(until))

@@ -10,7 +10,6 @@ mod register;
 mod report;
 mod servers;
 mod soak;
-mod stuck;
 mod swarm;
 mod workers;
 

@@ -28,7 +28,6 @@ struct Turn {
     path: String,
     mode: Mode,
     wanted: u64,
-    has: bool,
     /// If it is a job's.
     terms: Option<Terms>,
     /// If it is a job's and runs it.
@@ -56,14 +55,6 @@ impl Book {
             || !self.jobs.violations(heard).is_empty()
     }
 
-    /// The paths that nobody claims while a worker waits, since when it waits, and which worker it is.
-    pub(crate) fn free_and_wanted(&self) -> impl Iterator<Item = (&str, u64, &str)> {
-        let waiting = self.turns.iter().filter(|(_, turn)| !turn.has);
-        waiting.map(|((worker, _), turn)| {
-            (&*turn.path, turn.wanted.max(self.hand_overs.claimed_until(&turn.path)), &**worker)
-        })
-    }
-
     fn take(&mut self, worker: &str, line: &str) -> Option<()> {
         let mut words = line.split(' ');
         let word = words.next()?;
@@ -75,7 +66,7 @@ impl Book {
                 let (path, mode, terms) = lock(&words.next()?)?;
                 let wanted = words.next()?.parse().ok()?;
                 self.hand_overs.is_wanted(&path, !is_ours(worker));
-                self.turns.insert(key, Turn { path, mode, wanted, has: false, terms, token: 0 });
+                self.turns.insert(key, Turn { path, mode, wanted, terms, token: 0 });
             }
             "runs" => {
                 let Turn { path, terms, wanted, token, .. } = self.turns.get_mut(&key)?;
@@ -107,9 +98,7 @@ impl Book {
                 let token = words.next()?.parse().ok()?;
                 let node = words.next()?;
                 let begin = words.next()?.parse().ok()?;
-                let waiting = self.turns.get_mut(&key)?;
-                waiting.has = true;
-                let Turn { path, mode, wanted, .. } = waiting;
+                let Turn { path, mode, wanted, .. } = self.turns.get(&key)?;
                 self.hand_overs.is_got(path, *wanted, begin);
                 self.hand_overs.is_claimed(path, begin);
                 let claim =
