@@ -34,7 +34,7 @@ const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] 
   --seed      which faults come, and what the workers do; by default another one each time
   --version   of the servers, such as 3.9.5 (of etcd: 3.7.3); by default what is installed
   --clock     how much faster ZooKeeper's clocks run, such as 1.015; jobs are left out, because this machine's clock judges them
-  --workers   rust, rust-once, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf, library; with --etcd: etcd, etcd-deaf
+  --workers   rust, rust-once, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf; with --etcd: etcd, etcd-deaf
   --fault     only those with this in their names
   --pace      how long it is from one fault of clients to the next, 2000 by default
   --rest      how long it is from the end of one fault of servers to the next, 2000 by default

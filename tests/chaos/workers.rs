@@ -46,7 +46,6 @@ const KAZOOS: &[&str] = &[
     "write:/PLACE/kazoo-sides",
     "semaphore=2:/PLACE/kazoo-permits",
 ];
-const LIBRARYS: &[&str] = &["mutex:/PLACE/library"];
 const ETCDS: &[&str] = &["mutex:/PLACE/etcd"];
 /// Places for locks that are held for a moment, so long that much goes wrong meanwhile, or so briefly that they are granted
 /// often. The workers of a program are spread over them.
@@ -90,7 +89,6 @@ pub(crate) const PROGRAMS: &[Program] = &[
     peer("curator", CURATORS, LISTENS),
     peer("curator-alone", CURATORS_ALONE, LISTENS),
     peer("curator-deaf", CURATORS_ALONE, &[]),
-    peer("library", LIBRARYS, &[]),
     peer("kazoo", KAZOOS, LISTENS),
     peer("kazoo-deaf", KAZOOS, &[]),
     Program { of: Kind::Etcd, ..peer("etcd", ETCDS, LISTENS) },

@@ -1,18 +1,89 @@
 //! zklock's Rust face under chaos: see ../README.md for its arguments and its lines.
 
-mod common;
-
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Line, Outcome, PATIENCE, SLOW, millis, now, time};
 use ground::Dice;
 use zklock::further::AfterFailure;
 use zklock::{
     Begun, Client, ClientOptions, ErrorKind, Hold, HoldState, Job, JobSpec, Lock, LockSpec, LossReason, Run,
 };
 
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
 const LINGER: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Locks that are held for long, so that much goes wrong meanwhile.
+const SLOW: &str = ":/slow/";
+/// Locks that are held for a millisecond at most, so that they are granted often.
+const SWIFT: &str = ":/swift-";
+/// How often a worker says that it still holds: ten times more rarely for slow locks.
+const STEP: Duration = Duration::from_millis(2);
+const SWIFT_STEP: Duration = Duration::from_micros(200);
+
+/// The clock that all processes of a machine share.
+fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let number = |part: i64| u64::try_from(part).unwrap_or_default();
+    number(time.tv_sec) * 1_000_000_000 + number(time.tv_nsec)
+}
+
+/// The line to the register.
+struct Line {
+    socket: TcpStream,
+    is_over: Arc<AtomicBool>,
+    /// The number of the turn.
+    turn: u64,
+}
+
+/// How long a lock is held in a turn, and how often that is said.
+type Times = (Duration, Duration);
+
+impl Line {
+    fn open(address: &str, name: &str) -> Outcome<Self> {
+        let mut socket = TcpStream::connect(address)?;
+        socket.set_nodelay(true)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (mut reading, tells) = (socket.try_clone()?, Arc::clone(&is_over));
+        std::thread::spawn(move || {
+            // The register never sends anything: whatever comes, or an error, is the end.
+            let _ = reading.read(&mut [0]);
+            tells.store(true, Ordering::Relaxed);
+        });
+        socket.write_all(format!("hello {name} {}\n", std::process::id()).as_bytes())?;
+        Ok(Self { socket, is_over, turn: 0 })
+    }
+
+    fn say(&mut self, word: &str, rest: std::fmt::Arguments<'_>) -> Outcome<()> {
+        Ok(self.socket.write_all(format!("{word} {} {rest}\n", self.turn).as_bytes())?)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// How long this lock is held in a turn, and how often that is reported.
+fn time(dice: &mut Dice, word: &str, session: Duration) -> Times {
+    if word.contains(SLOW) {
+        let longest = usize::try_from(session.as_millis() * 3).unwrap_or_default();
+        return (millis(dice, longest), STEP * 10);
+    }
+    if word.contains(SWIFT) {
+        return (millis(dice, 1000) / 1000, SWIFT_STEP);
+    }
+    let longest = if dice.chance(10) { 200 } else { 5 };
+    (millis(dice, longest), STEP)
+}
+
+/// A time of up to this number of milliseconds.
+fn millis(dice: &mut Dice, most: usize) -> Duration {
+    Duration::from_millis(u64::try_from(dice.below(most + 1)).unwrap_or_default())
+}
 
 /// What can be done in a turn.
 enum Work {
@@ -41,23 +112,16 @@ fn work(client: &Client, word: &str) -> Outcome<Work> {
 }
 
 /// Reports that the worker does not get the lock in this turn, and why.
-fn gave(line: &mut Line, turn: u64, reason: &str) -> Outcome<()> {
-    line.say(&format!("gave {turn} {} {reason}", now()))?;
+fn gave(line: &mut Line, reason: &str) -> Outcome<()> {
+    line.say("gave", format_args!("{} {reason}", now()))?;
     if !matches!(reason, "busy" | "timeout") {
         sleep(Duration::from_millis(100));
     }
     Ok(())
 }
 
-fn take(
-    line: &mut Line,
-    dice: &mut Dice,
-    turn: u64,
-    word: &str,
-    lock: &Lock,
-    times: (Duration, Duration),
-) -> Outcome<()> {
-    line.say(&format!("want {turn} {word} {}", now()))?;
+fn take(line: &mut Line, dice: &mut Dice, word: &str, lock: &Lock, times: Times) -> Outcome<()> {
+    line.say("want", format_args!("{word} {}", now()))?;
     let got = if dice.chance(20) {
         lock.try_acquire().wait()
     } else {
@@ -65,48 +129,41 @@ fn take(
     };
     let hold = match got {
         Ok(Some(hold)) => hold,
-        Ok(None) => return gave(line, turn, "busy"),
-        Err(error) if error.kind() == ErrorKind::Timeout => return gave(line, turn, "timeout"),
-        Err(error) => return gave(line, turn, &format!("{:?}", error.kind())),
+        Ok(None) => return gave(line, "busy"),
+        Err(error) if error.kind() == ErrorKind::Timeout => return gave(line, "timeout"),
+        Err(error) => return gave(line, &format!("{:?}", error.kind())),
     };
-    claim(line, turn, &hold, times)?;
+    claim(line, &hold, times)?;
     // Whether the release is confirmed does not matter here: the claim is over.
     let _ = hold.release().wait();
-    line.say(&format!("free {turn} {}", now()))
+    line.say("free", format_args!("{}", now()))
 }
 
 /// One turn with a job: it may have been done already.
-fn run_once(
-    line: &mut Line,
-    dice: &mut Dice,
-    turn: u64,
-    word: &str,
-    job: &Job,
-    times: (Duration, Duration),
-) -> Outcome<()> {
-    line.say(&format!("want {turn} {word} {}", now()))?;
+fn run_once(line: &mut Line, dice: &mut Dice, word: &str, job: &Job, times: Times) -> Outcome<()> {
+    line.say("want", format_args!("{word} {}", now()))?;
     let (patience, late) = if dice.chance(50) { (Duration::ZERO, "busy") } else { (PATIENCE, "timeout") };
     let run = match job.begin_timeout(patience).wait() {
         Ok(Begun::Run(run)) => run,
         Ok(Begun::Done(last)) => {
-            return line.say(&format!("over {turn} {} {} {}", last.token.value(), last.period(), now()));
+            return line.say("over", format_args!("{} {} {}", last.token.value(), last.period(), now()));
         }
-        Err(error) if error.kind() == ErrorKind::Timeout => return gave(line, turn, late),
-        Err(error) => return gave(line, turn, &format!("{:?}", error.kind())),
+        Err(error) if error.kind() == ErrorKind::Timeout => return gave(line, late),
+        Err(error) => return gave(line, &format!("{:?}", error.kind())),
     };
-    line.say(&format!("runs {turn} {} {}", run.hold().token().value(), now()))?;
-    let is_held = claim(line, turn, run.hold(), times)?;
-    let outcome = end(line, dice, turn, &run, is_held)?;
+    line.say("runs", format_args!("{} {}", run.hold().token().value(), now()))?;
+    let is_held = claim(line, run.hold(), times)?;
+    let outcome = end(line, dice, &run, is_held)?;
     drop(run);
-    line.say(&format!("ended {turn} {} {outcome}", now()))?;
-    line.say(&format!("free {turn} {}", now()))
+    line.say("ended", format_args!("{} {outcome}", now()))?;
+    line.say("free", format_args!("{}", now()))
 }
 
 /// Ends a run, and returns what is known of its record. A program that does not look whether it still holds the lock says that it
 /// is done, too.
-fn end(line: &mut Line, dice: &mut Dice, turn: u64, run: &Run, is_held: bool) -> Outcome<&'static str> {
+fn end(line: &mut Line, dice: &mut Dice, run: &Run, is_held: bool) -> Outcome<&'static str> {
     if dice.chance(if is_held { 80 } else { 50 }) {
-        line.say(&format!("ends {turn} {}", now()))?;
+        line.say("ends", format_args!("{}", now()))?;
         return Ok(match run.done().wait().map_err(|error| error.kind()) {
             Ok(()) => "done",
             // The library knows that it is not recorded.
@@ -122,48 +179,48 @@ fn end(line: &mut Line, dice: &mut Dice, turn: u64, run: &Run, is_held: bool) ->
 }
 
 /// Claims the lock for a time, unless it is lost before. Returns whether it is still held.
-fn claim(line: &mut Line, turn: u64, hold: &Hold, times: (Duration, Duration)) -> Outcome<bool> {
+fn claim(line: &mut Line, hold: &Hold, times: Times) -> Outcome<bool> {
     if hold.valid_for().is_zero() {
-        return lost(line, turn, hold);
+        return lost(line, hold);
     }
-    line.say(&format!("have {turn} {} {} {}", hold.token().value(), hold.node(), now()))?;
+    line.say("have", format_args!("{} {} {}", hold.token().value(), hold.node(), now()))?;
     let (end, step) = (Instant::now() + times.0, times.1);
     let mut named = 0;
     loop {
         let (seen, valid_for) = (now(), hold.valid_for());
         if valid_for.is_zero() {
-            rely(line, turn, hold, named)?;
-            return lost(line, turn, hold);
+            rely(line, hold, named)?;
+            return lost(line, hold);
         }
         named = named.max(seen + u64::try_from(valid_for.as_nanos())?);
         if Instant::now() >= end || line.is_over() {
-            line.say(&format!("done {turn} {seen}"))?;
+            line.say("done", format_args!("{seen}"))?;
             return Ok(true);
         }
-        line.say(&format!("still {turn} {seen}"))?;
+        line.say("still", format_args!("{seen}"))?;
         sleep(step);
     }
 }
 
 /// Relies on what was named to its end, as a program does that looks once and then works. Only an operator may end it
 /// sooner.
-fn rely(line: &mut Line, turn: u64, hold: &Hold, named: u64) -> Outcome<()> {
+fn rely(line: &mut Line, hold: &Hold, named: u64) -> Outcome<()> {
     if matches!(hold.state(), HoldState::Lost(LossReason::NodeDeleted | LossReason::SessionExpired)) {
         return Ok(());
     }
     while now() < named && !line.is_over() {
         sleep(Duration::from_millis(1));
     }
-    line.say(&format!("still {turn} {}", named.min(now())))
+    line.say("still", format_args!("{}", named.min(now())))
 }
 
-fn lost(line: &mut Line, turn: u64, hold: &Hold) -> Outcome<bool> {
+fn lost(line: &mut Line, hold: &Hold) -> Outcome<bool> {
     // It may be at risk first: its lease is over, but the servers have not yet said what became of it.
     let why = match hold.state() {
         HoldState::Lost(reason) => format!("{reason:?}"),
         state => format!("{state:?}"),
     };
-    line.say(&format!("lost {turn} {} {why}", now()))?;
+    line.say("lost", format_args!("{} {why}", now()))?;
     Ok(false)
 }
 
@@ -177,15 +234,13 @@ fn main() -> Outcome<()> {
     let mut line = Line::open(register, name)?;
     let client = Client::lazy(ClientOptions::new(hosts).session_timeout(session).identity(name));
     let works = locks.iter().map(|word| Ok((word, work(&client, word)?))).collect::<Outcome<Vec<_>>>()?;
-    for turn in 1.. {
-        if line.is_over() {
-            break;
-        }
+    while !line.is_over() {
+        line.turn += 1;
         let (word, work) = &works[dice.below(works.len())];
         match work {
             Work::Lock(lock) => {
                 let times = time(&mut dice, word, session);
-                take(&mut line, &mut dice, turn, word, lock, times)?;
+                take(&mut line, &mut dice, word, lock, times)?;
                 if dice.chance(33) {
                     sleep(millis(&mut dice, 20));
                 }
@@ -193,7 +248,7 @@ fn main() -> Outcome<()> {
             Work::Job(job) => {
                 let is_slow = dice.chance(20);
                 let times = time(&mut dice, if is_slow { SLOW } else { word }, session);
-                run_once(&mut line, &mut dice, turn, word, job, times)?;
+                run_once(&mut line, &mut dice, word, job, times)?;
                 sleep(millis(&mut dice, 200));
             }
         }
