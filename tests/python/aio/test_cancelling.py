@@ -14,13 +14,12 @@ import typing
 import warnings
 
 import pytest
-from aio.support import SOON, Loop, free, run_in, soon, steps
+from aio.support import Loop, free, run_in, soon, steps
 from ground import Ground
 from scenes import eventually, in_asyncio, lose
 
 import zklock
 
-counts = pytest.mark.skipif(sys.version_info < (3, 11), reason="tasks do not count their cancellations")
 T = typing.TypeVar("T")
 Work = typing.Callable[[zklock.AsyncHold], typing.Coroutine[typing.Any, typing.Any, T]]
 
@@ -43,93 +42,121 @@ async def by_run(lock: zklock.AsyncLock, work: Work[T]) -> T:
 
 WAYS = [by_block, by_cancel_on_loss, by_run]
 Way = typing.Callable[[zklock.AsyncLock, Work[typing.Any]], typing.Coroutine[typing.Any, typing.Any, typing.Any]]
-every_way = pytest.mark.parametrize("way", WAYS)
 
 
-async def expect_no_stray_cancel() -> None:
+async def expect_no_stray_cancel(own: int = 0) -> None:
     """Checks that nothing is left that would cancel this task."""
     await steps(10)
     if sys.version_info >= (3, 11):
-        task = asyncio.current_task()
-        assert task is not None and task.cancelling() == 0
+        assert this_task().cancelling() == own
+
+
+def this_task() -> asyncio.Task[typing.Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
 async def endless() -> None:
     await asyncio.Event().wait()
 
 
-@every_way
-@pytest.mark.parametrize("is_lost", [False, True])
-async def test_the_works_own_exception_stays(
-    zk: zklock.Client, path: str, ground: Ground, way: Way, is_lost: bool
-) -> None:
-    async def work(hold: zklock.AsyncHold) -> None:
-        if is_lost:
-            lose(ground, hold)
-            with contextlib.suppress(asyncio.CancelledError):
-                await endless()
-        raise LookupError("of the work")
-
-    with pytest.raises(LookupError) as raised:
-        await soon(way(zk.aio.mutex(path), work))
-    assert raised.value.args == ("of the work",)
-    notes = getattr(raised.value, "__notes__", [])
-    assert len(notes) == is_lost and all("others may have held the lock too" in note for note in notes)
-    await expect_no_stray_cancel()
+def lose_unheard(ground: Ground, hold: zklock.AsyncHold, calls: int = 1) -> None:
+    """Makes it lost. The loop has been called, but stands still, and so learns of all in its next round."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, Loop)
+    made = loop.count()
+    lose(ground, hold)
+    eventually(lambda: len(made) == calls)
 
 
-@every_way
-@pytest.mark.parametrize("outside", ["first", pytest.param("together", marks=counts), "while it cleans up"])
-def test_a_cancellation_from_outside_stays_one_although_the_hold_is_lost_too(
-    zk: zklock.Client, path: str, ground: Ground, way: Way, outside: str
-) -> None:
-    loop = Loop()
-
-    async def work(hold: zklock.AsyncHold) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if outside == "first":
-            loop.call_soon(task.cancel)
-        if outside == "together":
-            cancel = task.cancel
-            hold.on_lost(lambda reason: loop.call_soon_threadsafe(cancel))
-        calls = loop.count()
-        lose(ground, hold)
-        # The loop learns of all in one round.
-        eventually(lambda: len(calls) == (2 if outside == "together" else 1))
-        try:
-            await endless()
-        finally:
-            if outside == "while it cleans up":
-                loop.call_soon(task.cancel)
-                await endless()
-
-    async def main() -> None:
-        task = asyncio.create_task(way(zk.aio.mutex(path), work))
-        await asyncio.wait({task}, timeout=SOON)
-        assert task.cancelled(), task
-
-    run_in(loop, main())
+# What may happen in a block.
 
 
-@counts
-@every_way
-async def test_a_loss_after_a_task_group_has_failed_becomes_lock_lost(
-    zk: zklock.Client, path: str, ground: Ground, way: Way
-) -> None:
-    async def fail() -> None:
-        raise LookupError
+async def fails(ground: Ground, hold: zklock.AsyncHold) -> None:
+    raise LookupError("of the work")
 
-    async def work(hold: zklock.AsyncHold) -> None:
-        assert sys.version_info >= (3, 11)
-        with contextlib.suppress(Exception):
-            async with asyncio.TaskGroup() as group:
-                group.create_task(fail())
-        lose(ground, hold)
+
+async def fails_after_its_loss(ground: Ground, hold: zklock.AsyncHold) -> None:
+    await swallows_the_cancellation(ground, hold)
+    raise LookupError("of the work")
+
+
+async def swallows_the_cancellation(ground: Ground, hold: zklock.AsyncHold) -> None:
+    lose(ground, hold)
+    with contextlib.suppress(asyncio.CancelledError):
+        await endless()
+    # It is cancelled once.
+    await steps(10)
+
+
+async def ends_before_it_hears_of_its_loss(ground: Ground, hold: zklock.AsyncHold) -> None:
+    lose_unheard(ground, hold)
+
+
+async def is_lost_after_a_task_group_has_failed(ground: Ground, hold: zklock.AsyncHold) -> None:
+    assert sys.version_info >= (3, 11)
+    with contextlib.suppress(Exception):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails(ground, hold))
+    lose(ground, hold)
+    await endless()
+
+
+async def is_cancelled_before_it_hears_of_its_loss(ground: Ground, hold: zklock.AsyncHold) -> None:
+    asyncio.get_running_loop().call_soon(this_task().cancel)
+    lose_unheard(ground, hold)
+    await endless()
+
+
+async def is_cancelled_by_another_callback_for_the_loss(ground: Ground, hold: zklock.AsyncHold) -> None:
+    loop, cancel = asyncio.get_running_loop(), this_task().cancel
+    hold.on_lost(lambda reason: loop.call_soon_threadsafe(cancel))
+    lose_unheard(ground, hold, calls=2)
+    await endless()
+
+
+async def is_cancelled_while_it_cleans_up(ground: Ground, hold: zklock.AsyncHold) -> None:
+    lose_unheard(ground, hold)
+    try:
+        await endless()
+    finally:
+        asyncio.get_running_loop().call_soon(this_task().cancel)
         await endless()
 
-    with pytest.raises(zklock.LockLost):
-        await soon(way(zk.aio.mutex(path), work))
+
+# How a block ends then. Another's cancellation stays one, although the hold is lost too.
+ENDS: dict[typing.Callable[[Ground, zklock.AsyncHold], typing.Coroutine[typing.Any, typing.Any, None]], type[BaseException]] = {
+    fails: LookupError,
+    fails_after_its_loss: LookupError,
+    swallows_the_cancellation: zklock.LockLost,
+    ends_before_it_hears_of_its_loss: zklock.LockLost,
+    is_lost_after_a_task_group_has_failed: zklock.LockLost,
+    is_cancelled_before_it_hears_of_its_loss: asyncio.CancelledError,
+    is_cancelled_by_another_callback_for_the_loss: asyncio.CancelledError,
+    is_cancelled_while_it_cleans_up: asyncio.CancelledError,
+}
+# Older tasks do not count their cancellations.
+OF_COUNTS = (is_lost_after_a_task_group_has_failed, is_cancelled_by_another_callback_for_the_loss)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("work", [work for work in ENDS if sys.version_info >= (3, 11) or work not in OF_COUNTS])
+def test_a_block_ends_as_its_work_does_or_with_its_loss(
+    zk: zklock.Client, path: str, ground: Ground, way: Way, work: typing.Any
+) -> None:
+    async def main() -> None:
+        with pytest.raises(ENDS[work]) as raised:
+            await way(zk.aio.mutex(path), lambda hold: work(ground, hold))
+        if ENDS[work] is LookupError:
+            assert raised.value.args == ("of the work",)
+            notes = getattr(raised.value, "__notes__", [])
+            assert ["others may have held the lock too" in note for note in notes] == [True] * (work is fails_after_its_loss)
+        # Before Python 3.13 a group of tasks never takes back its own cancellation.
+        of_a_group = work is is_lost_after_a_task_group_has_failed and sys.version_info < (3, 13)
+        await expect_no_stray_cancel(own=ENDS[work] is asyncio.CancelledError or of_a_group)
+
+    run_in(Loop(), soon(main()))
 
 
 async def test_a_block_in_an_async_generator_is_refused_unless_it_is_its_consumers_block(
@@ -154,66 +181,19 @@ async def test_a_block_in_an_async_generator_is_refused_unless_it_is_its_consume
     await free(zk, other, path, ground)
 
 
-@every_way
-async def test_work_that_swallows_the_cancellation_ends_with_lock_lost(
-    zk: zklock.Client, path: str, ground: Ground, way: Way
-) -> None:
-    went_on = []
-
-    async def work(hold: zklock.AsyncHold) -> None:
-        lose(ground, hold)
-        with contextlib.suppress(asyncio.CancelledError):
-            await endless()
-        # It is cancelled once.
-        await steps(10)
-        went_on.append(hold.lost.is_set())
-
-    with pytest.raises(zklock.LockLost):
-        await soon(way(zk.aio.mutex(path), work))
-    assert went_on == [True]
-    await expect_no_stray_cancel()
-
-
-@every_way
-def test_a_loss_that_is_heard_of_as_the_block_is_left_cancels_nothing_after_it(
-    zk: zklock.Client, path: str, ground: Ground, way: Way
-) -> None:
-    loop = Loop()
-
-    async def main() -> None:
-        async def work(hold: zklock.AsyncHold) -> None:
-            calls = loop.count()
-            lose(ground, hold)
-            # The loop has been called, and only learns of that after the block, because it stands still.
-            eventually(lambda: calls)
-
-        with pytest.raises(zklock.LockLost):
-            await way(zk.aio.mutex(path), work)
-        await expect_no_stray_cancel()
-
-    run_in(loop, main())
-
-
 async def test_a_block_of_a_hold_that_has_ended_does_not_begin(zk: zklock.Client, path: str, ground: Ground) -> None:
-    lock = zk.aio.mutex(path)
-    hold = await lock.hold()
-    await hold.release()
-    with pytest.raises(zklock.NotHeld):
-        async with hold.cancel_on_loss():
-            raise AssertionError("it has begun")
-    with pytest.raises(zklock.NotHeld):
-        await hold.run(asyncio.sleep(0))
-    hold = await lock.hold()
-    lose(ground, hold)
-    with pytest.raises(zklock.LockLost) as raised:
-        async with hold.cancel_on_loss():
-            raise AssertionError("it has begun")
-    with pytest.raises(zklock.LockLost):
-        await hold.run(asyncio.sleep(0))
-    assert raised.value.reason is zklock.LossReason.NODE_DELETED
-    with pytest.raises(zklock.LockLost) as released:
-        await hold.release()
-    assert str(raised.value) == str(released.value)
+    lost, released = await zk.aio.mutex(f"{path}-2").hold(), await zk.aio.mutex(path).hold()
+    lose(ground, lost)
+    await released.release()
+    for hold, kind in ((lost, zklock.LockLost), (released, zklock.NotHeld)):
+        said: set[str] = set()
+        for begin in (hold.cancel_on_loss().__aenter__, lambda hold=hold: hold.run(endless())):
+            with pytest.raises(kind) as raised:
+                await begin()
+            said.add(str(raised.value))
+        with pytest.raises(kind) as raised:
+            await hold.release()
+        assert kind is zklock.NotHeld or said == {str(raised.value)}
     await expect_no_stray_cancel()
 
 

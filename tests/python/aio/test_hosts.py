@@ -12,6 +12,7 @@ import typing
 import anyio
 import anyio.to_thread
 import pytest
+from aio.support import free
 from ground import Ground
 from scenes import eventually, lose, settled
 
@@ -24,12 +25,21 @@ HOSTS: dict[str, typing.Callable[..., typing.Any]] = {
     "anyio on asyncio": functools.partial(anyio.run, backend="asyncio"),
     "anyio on trio": functools.partial(anyio.run, backend="trio"),
 }
-every_host = pytest.mark.parametrize("host", HOSTS)
+Run = typing.Callable[[typing.Callable[[], typing.Awaitable[object]]], object]
 
 
-@every_host
+@pytest.fixture(params=HOSTS)
+def run(request: pytest.FixtureRequest) -> Run:
+    """Runs a coroutine function, in each host."""
+    return HOSTS[request.param]
+
+
+def is_free(zk: zklock.Client, other: zklock.Client, path: str, ground: Ground) -> None:
+    asyncio.run(free(zk, other, path, ground))
+
+
 def test_a_loss_cancels_the_block_and_becomes_lock_lost(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, host: str
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, run: Run
 ) -> None:
     done: list[str] = []
 
@@ -82,16 +92,15 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
             await anyio.sleep(0.01)
         assert isinstance(raised.value.__cause__, (asyncio.CancelledError, trio.Cancelled))
 
-    HOSTS[host](main)
+    run(main)
     assert done == ["cleaned up"] * 5
     with other.mutex(path, timeout=0):
         pass
     ground(f"delete-tree {path}")
 
 
-@every_host
 def test_other_ends_of_the_block_stay_what_they_are(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, host: str
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, run: Run
 ) -> None:
     async def main() -> None:
         lock = zk.aio.mutex(path, timeout=30)
@@ -118,14 +127,14 @@ def test_other_ends_of_the_block_stay_what_they_are(
         assert late.cancelled_caught
         await anyio.sleep(0.01)
 
-    HOSTS[host](main)
-    settled(zk)
-    with other.mutex(path, timeout=0):
-        pass
+    run(main)
+    is_free(zk, other, path, ground)
 
 
-@every_host
-def test_a_loss_ends_a_group_of_tasks(zk: zklock.Client, path: str, ground: Ground, host: str) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_loss_ends_a_group_of_tasks_and_what_fails_in_it_comes_out(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, run: Run, fails: bool
+) -> None:
     ended: list[int] = []
 
     async def child(number: int) -> None:
@@ -133,50 +142,31 @@ def test_a_loss_ends_a_group_of_tasks(zk: zklock.Client, path: str, ground: Grou
             await anyio.sleep_forever()
         finally:
             ended.append(number)
+            if fails and number == 1:
+                raise LookupError("of the work")
 
     async def main() -> None:
-        with pytest.raises(zklock.LockLost):
+        with pytest.raises(BaseException) as raised:
             async with zk.mutex(path) as hold:
                 async with anyio.create_task_group() as group:
                     for number in range(3):
                         group.start_soon(child, number)
                     await anyio.sleep(0.01)
                     lose(ground, hold)
-
-    HOSTS[host](main)
-    assert sorted(ended) == [0, 1, 2]
-
-
-@every_host
-def test_what_fails_in_a_group_that_a_loss_ends_comes_out(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, host: str
-) -> None:
-    async def fails_to_clean_up() -> None:
-        try:
-            await anyio.sleep_forever()
-        finally:
-            raise LookupError("of the work")
-
-    async def main() -> None:
-        with pytest.raises(BaseException) as raised:
-            async with zk.mutex(path) as hold:
-                async with anyio.create_task_group() as group:
-                    group.start_soon(fails_to_clean_up)
-                    await anyio.sleep(0.01)
-                    lose(ground, hold)
-                    await anyio.sleep_forever()
-        assert [repr(error) for error in getattr(raised.value, "exceptions")] == ["LookupError('of the work')"]
+                    if fails:
+                        await anyio.sleep_forever()
+        if fails:
+            assert [repr(error) for error in getattr(raised.value, "exceptions")] == ["LookupError('of the work')"]
+        else:
+            assert type(raised.value) is zklock.LockLost
         await anyio.sleep(0.01)
 
-    HOSTS[host](main)
-    settled(zk)
-    assert not zk.mutex(path).locked()
-    with other.mutex(path, timeout=0):
-        pass
+    run(main)
+    assert sorted(ended) == [0, 1, 2]
+    is_free(zk, other, path, ground)
 
 
-@every_host
-def test_nested_blocks_end_from_the_inside(zk: zklock.Client, path: str, ground: Ground, host: str) -> None:
+def test_nested_blocks_end_from_the_inside(zk: zklock.Client, path: str, ground: Ground, run: Run) -> None:
     passed: list[str] = []
 
     async def main() -> None:
@@ -190,14 +180,13 @@ def test_nested_blocks_end_from_the_inside(zk: zklock.Client, path: str, ground:
                 lose(ground, outer)
                 await anyio.sleep_forever()
 
-    HOSTS[host](main)
+    run(main)
     assert passed == ["the inner block"]
     ground(f"delete-tree {path}")
 
 
-@every_host
 def test_a_wait_that_is_cancelled_leaves_the_queue(
-    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, host: str
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, run: Run
 ) -> None:
     async def main() -> None:
         with anyio.move_on_after(0.1) as scope:
@@ -214,19 +203,18 @@ def test_a_wait_that_is_cancelled_leaves_the_queue(
         assert before.cancelled_caught
 
     with other.mutex(path):
-        HOSTS[host](main)
+        run(main)
         settled(zk)
         assert len(ground.children(path)) == 1
 
 
-@pytest.mark.parametrize("host", ["trio", "anyio on trio"])
-def test_trio_has_no_owner_for_a_reentrant_lock(zk: zklock.Client, path: str, host: str) -> None:
+def test_trio_has_no_owner_for_a_reentrant_lock(zk: zklock.Client, path: str) -> None:
     async def main() -> None:
         with pytest.raises(zklock.InvalidInput, match="under trio"):
             async with zk.mutex(path, reentrant=True):
                 raise AssertionError("it is held")
 
-    HOSTS[host](main)
+    trio.run(main)
 
 
 def test_trio_as_a_guest_of_asyncio_does_not_confuse_it(zk: zklock.Client, path: str, ground: Ground) -> None:
@@ -316,11 +304,8 @@ def test_trio_is_told_that_only_blocks_of_a_lock_work_there(zk: zklock.Client, p
                 await call()
         assert not lock.locked()
 
-    try:
+    with hold:
         trio.run(main)
-        anyio.run(main, backend="trio")
-    finally:
-        hold.release()
     # The attempts that they had started are withdrawn.
     ground.expect_children(f"{path}/held", 0)
     ground(f"delete-tree {path}")
