@@ -12,7 +12,7 @@ import typing
 
 import pytest
 from ground import Ground, fresh_path, started
-from guests.programs import STRICT, Program, Start
+from guests.programs import OPTIONS, Program, Run, Start
 from punctual import pytest_runtest_protocol as pytest_runtest_protocol
 from scenes import Face
 
@@ -91,7 +91,7 @@ def start(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> typing.Iter
         # The programs must have ended before the queue of the path is checked.
         request.getfixturevalue("path")
 
-    def start(text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program:
+    def start(text: str, *arguments: str, options: tuple[str, ...] = OPTIONS) -> Program:
         folder = tmp_path / str(len(programs))
         folder.mkdir()
         programs.append(Program(folder, text, arguments, options))
@@ -100,3 +100,13 @@ def start(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> typing.Iter
     yield start
     for program in programs:
         program.kill()
+
+
+@pytest.fixture
+def run(start: Start, hosts: str, path: str) -> Run:
+    """Runs a program to its end, which must be well. Returns how long that took."""
+
+    def run(text: str, *more: str, options: tuple[str, ...] = OPTIONS) -> float:
+        return start(text, hosts, path, *more, options=options).ends_well(within=55)
+
+    return run

@@ -11,7 +11,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import WELL, Ended, Program, Start
+from guests.programs import Ended, Program, Start
 from scenes import expire
 
 import zklock
@@ -44,7 +44,7 @@ def test_script_runs_where_the_lock_is_free(example: Example, hosts: str) -> Non
     script = example("script.py", hosts)
     assert re.match(r"writing the report, with token \d+$", script.line())
     assert re.match(r"written, and the lock was ours for \d\.\d s more$", script.line())
-    assert script.finish()[:3] == WELL
+    script.ends_well()
 
 
 def test_script_says_who_else_writes(example: Example, hosts: str) -> None:
@@ -115,7 +115,7 @@ def test_stale_token_is_refused(example: Example, hosts: str, tmp_path: pathlib.
     refusal = re.match(r"refused: a later holder of /locks/account has written, with the token (\d+), and this one is (\d+)", first.line())
     assert refusal and int(refusal[1]) > int(refusal[2])
     assert first.line() == "130"
-    assert first.finish()[:3] == WELL
+    first.ends_well()
     database = sqlite3.connect(file)
     assert database.execute("SELECT amount FROM account").fetchall() == [(130,)]
     assert database.execute("SELECT name, token FROM zklock_fences").fetchall() == [("/locks/account", int(refusal[1]))]

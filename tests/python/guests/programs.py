@@ -12,9 +12,8 @@ import threading
 import time
 import typing
 
-# Since 3.12 a fork of a process with threads warns, but these tests are about such forks.
-FORKS: typing.Final = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
-STRICT: typing.Final = ("-W", "error")
+# Since 3.12 a fork of a process with threads warns, but some tests are about such forks.
+OPTIONS: typing.Final = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
 # How soon a program goes on after a signal.
 SOON: typing.Final = 0.05
 
@@ -40,8 +39,6 @@ def until(is_so):
         assert time.monotonic() < end, "never"
         time.sleep(0.005)
 """
-
-WELL: typing.Final = (0, "", "")
 
 
 class Ended(typing.NamedTuple):
@@ -127,6 +124,12 @@ class Program:
             out.append(self._lines.get())
         return Ended(status, "\n".join(out), self.errors(), seconds)
 
+    def ends_well(self, out: str = "", within: float = 30.0) -> float:
+        """Waits for its end, which must be a success, without errors, and with this output that was not read. Returns how long it waited."""
+        ended = self.finish(within)
+        assert ended[:3] == (0, out, ""), ended.err
+        return ended.seconds
+
     def kill(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
@@ -143,12 +146,11 @@ class Program:
 class Start(typing.Protocol):
     """The type of the fixture ``start``, which starts programs."""
 
-    def __call__(self, text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program: ...
+    def __call__(self, text: str, *arguments: str, options: tuple[str, ...] = OPTIONS) -> Program: ...
 
 
-def ends(start: Start, rest: str, hosts: str, path: str, options: tuple[str, ...] = STRICT) -> Ended:
-    """How a program ends that begins in that way."""
-    return start(BEGIN + rest, hosts, path, options=options).finish(within=55)
+# The type of the fixture ``run``, which runs a program that gets the hosts, the path, and what else is given. It must end well.
+Run = typing.Callable[..., float]
 
 
 class Calls(logging.Handler):

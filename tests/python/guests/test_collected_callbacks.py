@@ -13,7 +13,7 @@ import weakref
 
 import pytest
 from ground import Ground
-from scenes import elsewhere, eventually, in_asyncio, lose
+from scenes import eventually, in_asyncio, lose
 
 import zklock
 from zklock import ConnectionState, LossReason
@@ -116,26 +116,16 @@ class BlockedLoop(asyncio.SelectorEventLoop):
 @pytest.fixture
 def blocked(zk: zklock.Client, path: str) -> typing.Iterator[threading.Event]:
     """Blocks the hand-over of callbacks until the result is set."""
-    loop = BlockedLoop()
-    barrier = zk.barrier(path)
+    loop, barrier = BlockedLoop(), zk.barrier(path)
     barrier.set()
-
-    async def wait() -> None:
-        waits = asyncio.ensure_future(barrier.aio.wait())
-        await asyncio.sleep(0)
-        elsewhere(barrier.remove)
-        await waits
-
-    def run() -> None:
-        # A task of this thread's loop must be woken.
-        loop.run_until_complete(wait())
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
+    waits = loop.create_task(barrier.aio.wait())
+    loop.run_until_complete(asyncio.sleep(0))
+    # This wakes the task.
+    barrier.remove()
     assert loop.is_blocked.wait(30)
     yield loop.go_on
     loop.go_on.set()
-    thread.join(30)
+    loop.run_until_complete(waits)
     loop.close()
 
 

@@ -10,7 +10,7 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import BEGIN, SOON, WELL, Start
+from guests.programs import BEGIN, SOON, Start
 from punctual import not_later
 
 import zklock
@@ -43,7 +43,7 @@ def test_a_handler_that_does_not_raise_changes_neither_the_place_in_the_queue_no
         got, waited = program.line().split()
         assert got == "False" and float(waited) >= 3.0
         not_later(float(waited), 3.3)
-        assert program.finish()[:3] == WELL
+        program.ends_well()
     not_later(statistics.median(took), SOON)
 
 
@@ -115,7 +115,7 @@ with lock:
         hold.release()
     program.expect("handled")
     program.expect("held")
-    assert program.finish()[:3] == WELL
+    program.ends_well()
 
 
 def test_a_signal_that_another_thread_took_is_heard_within_a_second(
@@ -182,7 +182,7 @@ for thread in os.listdir("/proc/self/task"):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM, signal.SIGPIPE, signal.SIGUSR1):
             assert blocked >> (number - 1) & 1, (thread, number)
 """
-    assert start(text, hosts, path).finish()[:3] == WELL
+    start(text, hosts, path).ends_well()
 
 
 @pytest.mark.parametrize("where", ["main thread", "another thread"])
@@ -226,7 +226,7 @@ say(waited[0][0], waited[0][1], waited[1][0], counted)
     with zk.mutex(path):
         program = start(BEGIN + text, hosts, path, where)
         line = program.line()
-        assert program.finish()[:3] == WELL
+        program.ends_well()
     took, used, took_again, counted = map(float, line.split())
     assert 1.0 <= took
     not_later(took, 1.3)

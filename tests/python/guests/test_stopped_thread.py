@@ -7,19 +7,16 @@ seconds. Another signal ends the sleep.
 from __future__ import annotations
 
 import importlib.util
-import typing
 
 import pytest
 from ground import Ground
-from guests.programs import Start
+from guests.programs import BEGIN, OPTIONS, Run
 
 import zklock
 
-BEGIN = """
-import asyncio, ctypes, os, signal, sys, time
-import zklock
+STOP = BEGIN + """
+import ctypes
 
-hosts, path = sys.argv[1:]
 libc = ctypes.CDLL(None)
 address = lambda function: ctypes.cast(function, ctypes.c_void_p)
 libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
@@ -94,20 +91,14 @@ assert meanwhile(lambda: zk.mutex(path).acquire(timeout=0.3)) is False
 """,
 }
 END = """
-while zk.stats().owed or queue(zk) > 1:
-    time.sleep(0.001)
-print("in time")
+until(lambda: not zk.stats().owed and queue(zk) == 1)
 """
 
 
 @pytest.mark.parametrize("face", FACES)
-def test_an_acquire_ends_at_its_deadline(
-    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, face: str
-) -> None:
+def test_an_acquire_ends_at_its_deadline(run: Run, zk: zklock.Client, ground: Ground, path: str, face: str) -> None:
     if face == "gevent" and not importlib.util.find_spec("gevent"):
         pytest.skip("there is no gevent for this interpreter")
-    options: typing.Final = () if face == "gevent" else ("-W", "error")
     with zk.mutex(path):
-        ended = start(BEGIN + FACES[face] + END, hosts, path, options=options).finish(within=60)
-        assert ended[:3] == (0, "in time", "")
+        run(STOP + FACES[face] + END, options=() if face == "gevent" else OPTIONS)
         ground.expect_children(path, 1)

@@ -74,7 +74,7 @@ for client in others:
     client.close()
 expect("zklock-io", "zklock-calls", log())
 """
-    assert start(text, hosts, path).finish()[:3] == (0, "", "")
+    start(text, hosts, path).ends_well()
 
 
 def test_a_small_stack_is_enough(zk: zklock.Client, path: str) -> None:

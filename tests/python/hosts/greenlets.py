@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import typing
 
-from guests.programs import WELL, Start
-
 GEVENT = """
 import gevent.monkey
 gevent.monkey.patch_all()
@@ -212,22 +210,4 @@ until(lambda: len(lock.contenders()) == 2)
 """
 
 # The programs that must end well with either library.
-AMONG: typing.Final = (
-    "RELEASED_BY_ANOTHER",
-    "OWNERS",
-    "KILLED",
-    "TIMED_OUT",
-    "ON_LOST",
-)
-
-Run = typing.Callable[[str], None]
-
-
-def runner(start: Start, hosts: str, path: str, options: tuple[str, ...]) -> Run:
-    """Runs a program to its end, which must succeed."""
-
-    def run(text: str) -> None:
-        ended = start(text, hosts, path, options=options).finish(within=55)
-        assert ended[:3] == WELL, ended.err
-
-    return run
+AMONG: typing.Final = ("RELEASED_BY_ANOTHER", "OWNERS", "KILLED", "TIMED_OUT", "ON_LOST")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ground import Ground
-from guests.programs import FORKS, Start
-from guests.test_processes import FORKED, ends_well
+from guests.programs import Run, Start
+from guests.test_processes import FORKED
 
 BEFORE = FORKED + """
 def fresh():
@@ -13,11 +13,7 @@ def fresh():
 """
 
 
-def program(start: Start, text: str, hosts: str, path: str) -> None:
-    ends_well(start, BEFORE + text, hosts, path)
-
-
-def test_a_fork_in_the_middle_of_everything_does_not_hang(start: Start, hosts: str, path: str) -> None:
+def test_a_fork_in_the_middle_of_everything_does_not_hang(run: Run) -> None:
     text = """
 logging.getLogger("zklock").setLevel(logging.DEBUG)
 is_over = threading.Event()
@@ -57,12 +53,11 @@ for thread in threads:
 assert held.confirm() > 0
 held.release()
 assert zk.stats()[2:4] == (0, 0), zk.stats()
-print("well")
 """
-    program(start, text, hosts, path)
+    run(BEFORE + text)
 
 
-def test_a_child_has_all_that_its_parent_had(start: Start, hosts: str, path: str) -> None:
+def test_a_child_has_all_that_its_parent_had(run: Run) -> None:
     # Threads report losses and log lines, and the child has to start them again. asyncio does this in its own way.
     text = """
 class Lines(logging.Handler):
@@ -102,9 +97,8 @@ if not pid:
     assert ends(grandchild) == 0
     os._exit(0)
 assert ends(pid) == 0
-print("well")
 """
-    program(start, text, hosts, path)
+    run(BEFORE + text)
 
 
 def test_a_child_that_ends_frees_what_is_its_own(start: Start, ground: Ground, hosts: str, path: str) -> None:
@@ -122,19 +116,18 @@ with zklock.Client(hosts, session_timeout=60) as parents, parents.mutex(path + "
     print("ended", flush=True)
     sys.stdin.readline()
     assert hold.confirm() > 0
-print("well")
 """
-    started = start(BEFORE + text, hosts, path, options=FORKS)
+    started = start(BEFORE + text, hosts, path)
     started.expect("held")
     ground.expect_children(path, 1)
     started.tell()
     started.expect("ended")
     ground.expect_free(path)
     started.tell()
-    assert started.finish()[:3] == (0, "well", "")
+    started.ends_well()
 
 
-def test_a_handler_of_a_signal_that_forks_in_a_wait(start: Start, hosts: str, path: str) -> None:
+def test_a_handler_of_a_signal_that_forks_in_a_wait(run: Run) -> None:
     # The handler returns in both. The wait only goes on in the parent, although the child has a copy of its descriptor.
     text = """
 other = zklock.Client(hosts, session_timeout=4)
@@ -162,12 +155,11 @@ except zklock.Forked:
 hold.release()
 thread.join()
 assert ends(*children) == 0
-print("well")
 """
-    program(start, text, hosts, path)
+    run(BEFORE + text)
 
 
-def test_a_client_that_connects_after_the_fork_is_one_of_each_process(start: Start, hosts: str, path: str) -> None:
+def test_a_client_that_connects_after_the_fork_is_one_of_each_process(run: Run) -> None:
     text = """
 import queue
 
@@ -190,6 +182,5 @@ zk.close()
 assert states.get(timeout=50) is zklock.ConnectionState.CLOSED and states.empty()
 if pid:
     assert ends(pid) == 0
-    print("well")
 """
-    program(start, text, hosts, path)
+    run(BEFORE + text)

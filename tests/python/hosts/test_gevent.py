@@ -6,35 +6,31 @@ import signal
 
 import pytest
 from ground import Ground
-from guests.programs import Start
+from guests.programs import Run, Start
 from hosts import greenlets
-from hosts.greenlets import CLIENTS, GEVENT, IMPORTS, Run, runner
+from hosts.greenlets import CLIENTS, GEVENT, IMPORTS
 
 import zklock
 
 pytest.importorskip("gevent", reason="there is no gevent for this interpreter", exc_type=ImportError)
 
 BEGIN = GEVENT + IMPORTS + CLIENTS
-
-
-@pytest.fixture
-def run(start: Start, hosts: str, path: str) -> Run:
-    """Runs a program to its end. gevent's own warnings do not matter."""
-    return runner(start, hosts, path, options=())
+# gevent's own warnings do not matter.
+OPTIONS = ()
 
 
 def test_a_client_that_connected_before_python_was_patched(run: Run) -> None:
     connected = CLIENTS + "zk.connect()\nother.connect()\nassert zk.mutex(path).acquire()\nzk.mutex(path).release()\n"
-    run(IMPORTS + connected + GEVENT + greenlets.RELEASED_BY_ANOTHER + greenlets.ON_LOST + greenlets.OWNERS)
+    run(IMPORTS + connected + GEVENT + greenlets.RELEASED_BY_ANOTHER + greenlets.ON_LOST + greenlets.OWNERS, options=OPTIONS)
 
 
 def test_the_end_of_the_loop_is_not_waited_for(run: Run) -> None:
-    run(BEGIN + "with zk.mutex(path):\n    other.connect()\nassert gevent.wait(timeout=50) is True\n")
+    run(BEGIN + "with zk.mutex(path):\n    other.connect()\nassert gevent.wait(timeout=50) is True\n", options=OPTIONS)
 
 
 def test_without_patching_owners_are_greenlets_all_the_same(run: Run) -> None:
     begin = "import gevent\nfrom gevent import sleep, spawn\n\ndef join(*all):\n    gevent.joinall(all, raise_error=True)\n"
-    run(begin + IMPORTS + CLIENTS + greenlets.OWNERS)
+    run(begin + IMPORTS + CLIENTS + greenlets.OWNERS, options=OPTIONS)
 
 
 def test_a_fork_does_not_hear_what_is_for_its_parent(run: Run) -> None:
@@ -57,7 +53,7 @@ for count in range(1, 41):
 os.kill(child, signal.SIGKILL)
 os.waitpid(child, 0)
 """
-    run(GEVENT + IMPORTS + greenlets.LINES + CLIENTS + text)
+    run(GEVENT + IMPORTS + greenlets.LINES + CLIENTS + text, options=OPTIONS)
 
 
 def test_in_the_greenlet_that_runs_the_loop(run: Run) -> None:
@@ -73,7 +69,7 @@ gevent.get_hub().loop.run_callback(call)
 until(lambda: done)
 assert done == [True] and not lock.locked()
 """
-    run(BEGIN + text)
+    run(BEGIN + text, options=OPTIONS)
 
 
 def test_ctrl_c_ends_a_wait(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
@@ -85,7 +81,7 @@ except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
     with zk.mutex(path):
-        program = start(BEGIN + text, hosts, path, options=())
+        program = start(BEGIN + text, hosts, path, options=OPTIONS)
         ground.expect_children(path, 2, within=50)
         program.signal(signal.SIGINT)
         program.expect("interrupted", within=50)

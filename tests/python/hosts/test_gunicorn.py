@@ -6,16 +6,21 @@ import concurrent.futures
 import pathlib
 import re
 import signal
-import subprocess
-import sys
-import time
 import typing
 import urllib.request
 
 import pytest
+from guests.programs import Program, Start
+from scenes import eventually
 
+# The program is the application as well: gunicorn imports it once more, as a module.
 APPLICATION = """
-import os
+import os, sys
+
+if __name__ == "__main__":
+    from gunicorn.app.wsgiapp import run
+    sys.exit(run())
+
 import zklock
 
 hosts, path, file = (os.environ[name] for name in ("HOSTS", "LOCK", "NUMBER"))
@@ -50,31 +55,14 @@ class Answer(typing.NamedTuple):
 class Gunicorn:
     """A running server, with three workers."""
 
-    def __init__(self, folder: pathlib.Path, hosts: str, path: str, worker: str) -> None:
-        (folder / "application.py").write_text(APPLICATION)
-        (folder / "number").write_text("0")
-        self._log = folder / "log"
-        words = ["--preload", "--workers", "3", "--worker-class", worker, "--bind", "127.0.0.1:0", "--chdir", str(folder)]
-        with self._log.open("w") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "gunicorn", *words, "application"],
-                env={"HOSTS": hosts, "LOCK": path, "NUMBER": str(folder / "number")},
-                stdout=log,
-                stderr=log,
-            )
-        listening = self.said(r"Listening at: http://127\.0\.0\.1:(\d+)")
-        self.address = f"http://127.0.0.1:{listening[0]}/"
-
-    def log(self) -> str:
-        return self._log.read_text()
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._port = self.said(r"Listening at: http://127\.0\.0\.1:(\d+)")[0]
 
     def said(self, pattern: str, times: int = 1) -> list[str]:
         """Waits until it has printed something this number of times."""
-        until = time.monotonic() + 50
-        while len(found := re.findall(pattern, self.log())) < times:
-            assert time.monotonic() < until and self.process.poll() is None, self.log()
-            time.sleep(0.02)
-        return found
+        eventually(lambda: len(re.findall(pattern, self.program.errors())) >= times, within=50)
+        return re.findall(pattern, self.program.errors())
 
     def ask(self, times: int) -> list[Answer]:
         """Makes this number of requests, many at a time."""
@@ -82,34 +70,34 @@ class Gunicorn:
             return list(pool.map(lambda _: self._ask(), range(times)))
 
     def _ask(self) -> Answer:
-        with urllib.request.urlopen(self.address, timeout=50) as response:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/", timeout=50) as response:
             return Answer(*(int(word) for word in response.read().split()))
 
 
 @pytest.fixture(params=["sync", "gthread", "gevent"])
-def gunicorn(
-    request: pytest.FixtureRequest, tmp_path: pathlib.Path, hosts: str, path: str
-) -> typing.Iterator[Gunicorn]:
-    server = Gunicorn(tmp_path, hosts, path, request.param)
-    yield server
-    server.process.kill()
-    server.process.wait(timeout=30)
+def gunicorn(request: pytest.FixtureRequest, start: Start, tmp_path: pathlib.Path, hosts: str, path: str) -> Gunicorn:
+    number = tmp_path / "number"
+    number.write_text("0")
+    words = ["--preload", "--workers", "3", "--worker-class", request.param, "--bind", "127.0.0.1:0"]
+    for name, value in (("HOSTS", hosts), ("LOCK", path), ("NUMBER", number)):
+        words += ["--env", f"{name}={value}"]
+    return Gunicorn(start(APPLICATION, *words, "program", options=()))
 
 
 def test_workers_of_a_preloaded_application_lock(gunicorn: Gunicorn) -> None:
     answers = gunicorn.ask(30)
-    assert sorted(answer.number for answer in answers) == list(range(1, 31)), gunicorn.log()
-    assert gunicorn.process.pid not in {answer.worker for answer in answers}
+    assert sorted(answer.number for answer in answers) == list(range(1, 31)), gunicorn.program.errors()
+    assert gunicorn.program.process.pid not in {answer.worker for answer in answers}
     tokens = [answer.token for answer in sorted(answers)]
     assert tokens == sorted(set(tokens))
     # New workers are forked from the same master, which has forked before.
     old = {answer.worker for answer in answers}
-    gunicorn.process.send_signal(signal.SIGHUP)
+    gunicorn.program.signal(signal.SIGHUP)
     gunicorn.said(r"Booting worker with pid", times=6)
     gunicorn.said(r"Worker exiting", times=3)
     answers = gunicorn.ask(30)
-    assert sorted(answer.number for answer in answers) == list(range(31, 61)), gunicorn.log()
+    assert sorted(answer.number for answer in answers) == list(range(31, 61)), gunicorn.program.errors()
     assert not old & {answer.worker for answer in answers}
-    gunicorn.process.send_signal(signal.SIGTERM)
-    assert gunicorn.process.wait(timeout=50) == 0, gunicorn.log()
-    assert "Traceback" not in gunicorn.log()
+    gunicorn.program.signal(signal.SIGTERM)
+    assert gunicorn.program.finish(within=50).status == 0, gunicorn.program.errors()
+    assert "Traceback" not in gunicorn.program.errors()

@@ -11,7 +11,7 @@ import typing
 
 import pytest
 from ground import Ground, started
-from guests.programs import FORKS, Start
+from guests.programs import Start
 from scenes import Face, raises
 
 import zklock
@@ -60,7 +60,7 @@ def is_free_at_once(hosts: str, path: str) -> None:
 # A forked child does not hide the death of its parent.
 @pytest.mark.parametrize("forks", [False, True])
 def test_a_killed_process_frees_its_lock_at_once(start: Start, hosts: str, path: str, forks: bool) -> None:
-    holder = start(HOLDER, hosts, path, options=FORKS)
+    holder = start(HOLDER, hosts, path)
     holder.expect("holds")
     if forks:
         holder.tell("fork")

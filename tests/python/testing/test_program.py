@@ -39,7 +39,7 @@ def test_serves_and_obeys(start: Start) -> None:
     assert answer(program, "fault freeze create nth=2") == "ok 1"
     assert answer(program, "strikes 1") == "ok 0"
     assert answer(program, "quit") == "ok"
-    assert program.finish()[:3] == (0, "", "")
+    program.ends_well()
 
 
 def test_orders_that_are_no_text_are_refused(start: Start) -> None:
@@ -70,7 +70,7 @@ def test_ends_with_its_input_while_clients_are_there(start: Start) -> None:
     with zklock.Client(program.line()):
         assert program.process.stdin is not None
         program.process.stdin.close()
-        assert program.finish()[:3] == (0, "", "")
+        program.ends_well()
 
 
 @pytest.mark.parametrize("is_ignored", [False, True])
