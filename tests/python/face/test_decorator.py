@@ -1,4 +1,4 @@
-"""A lock as a decorator: a block around each call of a function or of a coroutine function."""
+"""A lock as a decorator: a block around each call of a function or of a coroutine function. For a loss see ../aio/test_hosts.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import inspect
 import typing
 
 from ground import Ground
-from scenes import SOON, lose, raises
+from scenes import raises
 
 import zklock
 
@@ -85,27 +85,6 @@ def test_a_method_is_one_afterwards(zk: zklock.Client, path: str) -> None:
     report = Report("sales")
     assert report.write(2) == "sales 2" and asyncio.run(report.send()) == "sales"
     assert (report.count(), Report.named()) == (3, "Report")
-
-
-def test_a_loss_cancels_a_coroutine_function_and_is_raised_after_a_function(
-    zk: zklock.Client, path: str, ground: Ground
-) -> None:
-    lock = zk.mutex(path)
-
-    @lock
-    def report() -> None:
-        assert lock.current is not None
-        lose(ground, lock.current)
-
-    @lock
-    async def send() -> None:
-        hold = lock.aio.current
-        assert hold is not None
-        lose(ground, hold)
-        await asyncio.Event().wait()
-
-    raises(zklock.LockLost, report)
-    raises(zklock.LockLost, lambda: asyncio.run(asyncio.wait_for(send(), SOON)))
 
 
 def test_what_would_run_without_the_lock_is_refused(zk: zklock.Client, path: str, ground: Ground) -> None:

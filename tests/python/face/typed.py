@@ -31,6 +31,8 @@ def client(zk: zklock.Client) -> None:
     zklock.Client(("zk1", port) for port in (2181, 2182))
     zklock.Client([("zk1", "2181")])  # type: ignore[list-item]
     zklock.Client("zk1:2181", auth=[zklock.Kerberos("zookeeper", host=None), zklock.Digest.from_env("V")])
+    zklock.Client("zk1:2181", tls=True)  # type: ignore[arg-type]
+    zklock.Tls("ca.pem", "client.pem")  # type: ignore[call-overload]
     assert_type(zklock.Tls.system(pass_phrase="secret"), zklock.Tls)
     zk.guard(pathlib.Path("/opt/zklock/bin/zklock"))
 

@@ -52,22 +52,13 @@ def test_who_is_evicted_or_broken_is_told_and_the_next_one_has_its_turn(
         raises(zklock.LockLost, lambda: face(gone.release))
 
 
-def test_the_names_of_every_naming(zk: zklock.Client, other: zklock.Client, path: str, face: Face) -> None:
-    assert zk.session_id is not None
-    names = (("mutex", "curator", "-lock-"), ("mutex", "kazoo", "__lock__"), ("mutex", "writelock", f"x-{zk.session_id}-"))
-    for kind, naming, part in (*names, ("read_lock", "kazoo", "__rlock__"), ("write_lock", "kazoo", "__lock__")):
-        hold = face(getattr(face.of(zk), kind)(path, naming=naming).hold)
-        assert part in hold.node
-        assert [one.naming for one in other.mutex(path).contenders()] == [naming]
-        face(hold.release)
-
-
 def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     theirs = face.of(other)
     with zk.mutex(path, naming="kazoo") as hold:
         name = hold.node.rpartition("/")[2]
+        assert "__lock__" in name and [one.naming for one in zk.mutex(path).contenders()] == ["kazoo"]
         lock = theirs.mutex(path, timeout=SOON)
         calls = [lock.acquire, lambda: lock.acquire(blocking=False), lambda: lock.acquire(timeout=1), lock.hold]
         for call in (*calls, lambda: lock.hold(timeout=0), face.enter(lock)):

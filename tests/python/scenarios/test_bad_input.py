@@ -206,43 +206,21 @@ def test_a_callback_that_is_none_is_refused(zk: zklock.Client, path: str) -> Non
         is_type_error(lambda: untyped.on_lost(), "callback")
 
 
-def test_what_is_given_by_others_cannot_be_made(zk: zklock.Client) -> None:
-    for name in ("Lock", "Hold", "BaseHold", "Loss", "Wanted", "Guarded", "AsyncClient", "AsyncLock", "AsyncHold"):
-        is_type_error(getattr(zklock, name), f"cannot create 'zklock.{name}'")
-    # Nor can attributes be changed.
-    for thing in (zk, zk.mutex("/bad-not")):
-        with pytest.raises(AttributeError):
-            thing.path = "/other"  # type: ignore[union-attr, misc]
-        with pytest.raises(AttributeError):
-            thing.more = 1  # type: ignore[union-attr]
-
-
 def test_a_chroot_that_is_missing_is_named_and_made_if_that_is_wanted(hosts: str, ground: Ground) -> None:
-    for client, chroot in (
-        (zklock.Client(hosts, chroot="/bad-chroot/none"), "/bad-chroot/none"),
-        (zklock.Client(f"{hosts}/bad-chroot"), "/bad-chroot"),
-        # The argument replaces the chroot in the hosts.
-        (zklock.Client(f"{hosts}/bad-chroot", chroot="/bad-chroot/other"), "/bad-chroot/other"),
-    ):
-        raises(zklock.Refused, client.connect).says(f"the chroot {chroot} does not exist: create it")
+    # The argument replaces the chroot in the hosts.
+    missing = zklock.Client(f"{hosts}/bad-chroot", chroot="/bad-chroot/other")
+    raises(zklock.Refused, missing.connect).says("the chroot /bad-chroot/other does not exist: create it")
     assert ground("exists /bad-chroot") == "false"
-    made = zklock.Client(hosts, chroot="/bad-chroot/made", create_chroot=True)
-    for there in (made, zklock.Client(f"{hosts}/bad-chroot/made")):
-        with there as zk, zk.mutex("/below") as hold:
-            assert hold.path == "/below" and hold.node.startswith("/below/")
-            assert len(ground.children("/bad-chroot/made/below")) == 1
+    with zklock.Client(hosts, chroot="/bad-chroot/made", create_chroot=True) as zk, zk.mutex("/below") as hold:
+        assert hold.path == "/below" and hold.node.startswith("/below/")
+        assert len(ground.children("/bad-chroot/made/below")) == 1
 
 
 def test_a_kind_takes_the_options_of_its_signature_and_names_the_nearest_to_another_one(zk: zklock.Client, path: str) -> None:
     kinds: list[tuple[typing.Callable[..., zklock.Lock], typing.Any]] = [
-        (zk.mutex, (path,)),
-        (zk.read_lock, (path,)),
-        (zk.write_lock, (path,)),
+        *((kind, (path,)) for kind in (zk.mutex, zk.read_lock, zk.write_lock, zk.election, zk.single_node)),
+        *((kind, ([zk.mutex(path)],)) for kind in (zk.all, zk.any)),
         (zk.semaphore, (path, 1)),
-        (zk.election, (path,)),
-        (zk.single_node, (path,)),
-        (zk.all, ([zk.mutex(path)],)),
-        (zk.any, ([zk.mutex(path)],)),
     ]
     for kind, given in kinds:
         options = [one for one in inspect.signature(kind).parameters.values() if one.kind is one.KEYWORD_ONLY]

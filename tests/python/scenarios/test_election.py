@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from scenes import SOON, Attempt, Connect, Face, raises, settled, times_out
 
 import zklock
@@ -14,25 +13,8 @@ def test_an_observer_is_an_iterator_and_a_wait_has_a_limit(other: zklock.Client,
     assert next(observer, "the end") is None
     times_out(lambda: observer.next(timeout=0.2)).says("200ms")
     raises(zklock.InvalidInput, lambda: observer.next(timeout=-1))
-
-
-def test_whoever_can_be_alone_can_be_observed(zk: zklock.Client, path: str) -> None:
-    for lock in (zk.mutex(path), zk.single_node(f"{path}-2"), zk.write_lock(f"{path}-3")):
-        observer = lock.observe()
-        with lock as hold:
-            while (holder := observer.next(timeout=SOON)) is None:
-                pass
-            assert holder.token == hold.token
-
-
-@pytest.mark.parametrize("is_connected", [False, True])
-def test_what_has_no_one_holder_cannot_be_observed(
-    zk: zklock.Client, hosts: str, path: str, is_connected: bool
-) -> None:
-    client = zk if is_connected else zklock.Client(hosts)
-    for lock in (client.semaphore(path, 2), client.all([client.mutex(path)])):
+    for lock in (other.semaphore(path, 2), other.semaphore(path, 2).aio):
         raises(zklock.InvalidInput, lock.observe).says(path, "observe")
-        raises(zklock.InvalidInput, lock.aio.observe)
 
 
 def test_the_end_of_an_observer(zk: zklock.Client, connect: Connect, path: str, face: Face) -> None:

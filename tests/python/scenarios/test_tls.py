@@ -1,4 +1,4 @@
-"""Locks over TLS, and each way in which it can be refused."""
+"""Locks over TLS: each argument arrives. How TLS can be refused, the scenarios in Rust prove."""
 
 from __future__ import annotations
 
@@ -24,10 +24,6 @@ class Files(typing.NamedTuple):
     authority: str
     certificate: str
     key: str
-    # An authority that the servers do not know, and a client certificate from there, with its key.
-    stranger: str
-    intruder: str
-    intruder_key: str
 
     @property
     def tls(self) -> zklock.Tls:
@@ -44,38 +40,17 @@ def secure() -> typing.Iterator[Ground]:
 
 @pytest.fixture(scope="module")
 def files(secure: Ground) -> Files:
-    return Files(*secure("tls").split())
+    # What follows is of an authority that the servers do not know.
+    return Files(*secure("tls").split()[:4])
 
 
-def test_files_that_will_not_do_are_named_at_once(files: Files, tmp_path: pathlib.Path) -> None:
+def test_a_file_that_will_not_do_is_named_at_once(tmp_path: pathlib.Path) -> None:
     missing = tmp_path / "missing.pem"
-    for make in (
-        lambda: zklock.Tls(missing),
-        lambda: zklock.Tls(str(missing)),
-        lambda: zklock.Tls(files.authority, missing, files.key),
-        lambda: zklock.Tls(files.authority, files.certificate, missing),
-    ):
+    for make in (lambda: zklock.Tls(missing), lambda: zklock.Tls(str(missing))):
         raised = raises(zklock.InvalidInput, make).says(str(missing), "No such file")
         # A file was given, not the text of one.
         assert "give the text" not in str(raised.error)
     raises(zklock.InvalidInput, lambda: zklock.Tls("a\0b")).says("NUL")
-    for make in (
-        lambda: zklock.Tls(files.authority, files.certificate),  # type: ignore[call-overload]
-        lambda: zklock.Tls(files.authority, key=files.key),  # type: ignore[call-overload]
-    ):
-        raises(zklock.InvalidInput, make).says("both or none")
-
-
-def test_what_is_no_file_name_is_refused(files: Files) -> None:
-    for wrong in (None, 7, ["a"], object()):
-        with pytest.raises(TypeError):
-            zklock.Tls(wrong)  # type: ignore[call-overload]
-    for wrong in (7, ["a"], object()):
-        with pytest.raises(TypeError):
-            zklock.Tls(files.authority, wrong, files.key)  # type: ignore[call-overload]
-    for wrong in ("tls", True, files, {"ca": files.authority}):
-        with pytest.raises(TypeError, match="Tls"):
-            zklock.Client(files.hosts, tls=wrong)  # type: ignore[arg-type]
 
 
 def test_it_is_shown_by_its_files_and_not_copied(files: Files) -> None:
@@ -104,11 +79,6 @@ def test_a_key_may_have_a_pass_phrase(files: Files, tmp_path: pathlib.Path, monk
     assert "s3cret" not in repr(made) + repr(phrases)
     with zklock.Client(files.hosts, tls=made[-1]) as zk:
         assert zk.session_id
-    for make, says in (
-        (lambda: zklock.Tls(files.authority, files.certificate, key, pass_phrase="n0t"), "does not open"),
-        (lambda: zklock.PassPhrase.from_file(tmp_path / "none"), str(tmp_path / "none")),
-    ):
-        assert "n0t" not in str(raises(zklock.InvalidInput, make).says(says).error)
     with pytest.raises(TypeError, match="pass_phrase") as of_type:
         zklock.Tls(files.authority, files.certificate, key, pass_phrase=b"s3cret")  # type: ignore[call-overload]
     assert "s3cret" not in str(of_type.value)
@@ -118,10 +88,3 @@ def test_the_authorities_of_the_system(files: Files, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("SSL_CERT_FILE", files.authority)
     with zklock.Client(files.hosts, tls=zklock.Tls.system(files.certificate, files.key)) as zk:
         assert zk.session_id
-    monkeypatch.setenv("SSL_CERT_FILE", files.stranger)
-    tls = zklock.Tls.system(files.certificate, files.key)
-    client = zklock.Client(files.hosts, tls=tls, connect_timeout=2)
-    raises(zklock.Unreachable, client.connect).says("none of the given authorities")
-    client.close()
-    monkeypatch.setenv("SSL_CERT_FILE", "/no such file")
-    raises(zklock.InvalidInput, zklock.Tls.system).says("/no such file", "cannot be read")

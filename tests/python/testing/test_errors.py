@@ -20,31 +20,14 @@ def at_no_path(method: str) -> tuple[Call, str]:
 
 BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
     "tick of nothing": (lambda _: Server(tick=0), "tick of 0 s: it is a number of seconds from 0.001 to 86400"),
-    "tick below nothing": (lambda _: Server(tick=-1), "tick of -1 s"),
     "tick that is no number": (lambda _: Server(tick=math.nan), "tick of NaN s"),
-    "tick without end": (lambda _: Server(tick=math.inf), "tick of inf s"),
     "shortest is longest": (lambda _: Server(session_timeouts=(2, 1)), "the shortest comes first"),
     "shortest of nothing": (lambda _: Server(session_timeouts=(0, 1)), "session_timeouts of 0 s"),
     "like what it cannot be": (lambda server: type(server)(like="2.0"), "2.0.*3.8, 3.4, keeper-25"),
     "listen nowhere": (lambda _: Server(listen="nowhere"), "cannot listen on nowhere: .*Port 0 takes any that is free"),
-    "listen at no port": (lambda _: Server(listen="127.0.0.1:http:80"), "cannot listen on"),
     "advance backwards": (lambda server: server.advance(-1), "seconds of -1 s"),
-    "advance by what is no number": (lambda server: server.advance(math.nan), "seconds of NaN s"),
     "date before 1970": (lambda server: server.set_date(-1), "a date of -1 s: give the seconds since 1970"),
-    "date that is no number": (lambda server: server.set_date(math.nan), "a date of NaN s"),
-    "unknown fault": (
-        lambda server: server.inject("explode", "create"),
-        'no fault that is called "explode": known are lose-request, .*, expire',
-    ),
-    "unknown kind": (
-        lambda server: server.inject("freeze", "everything"),
-        'no kind of message that is called "everything": known are connect, create, .*, event, other',
-    ),
     "no delay": (lambda server: server.inject("delay-reply", "create"), "needs a delay, in seconds"),
-    "delay that is too much": (
-        lambda server: server.inject("freeze", "create", delay=1),
-        "the fault freeze has no delay: only delay-reply has",
-    ),
     "delay backwards": (lambda server: server.inject("delay-reply", "create", delay=-1), "delay of -1 s"),
     "nth of nothing": (lambda server: server.inject("freeze", "create", nth=0), "nth=0: it is a number from 1 on"),
     "times of nothing": (lambda server: server.inject("freeze", "create", times=-1), "times=-1: it is a number from 1"),
@@ -60,8 +43,6 @@ BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
 }
 
 WRONG_TYPES: dict[str, Call] = {
-    "tick": lambda _: Server(tick="2"),  # type: ignore[arg-type]
-    "timeouts": lambda _: Server(session_timeouts=4),  # type: ignore[arg-type]
     "session": lambda server: server.expire("0x1"),
     "no session": lambda server: server.expire(None),
     "options of a fault": lambda server: server.inject("freeze", "create", 1),
