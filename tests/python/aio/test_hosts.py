@@ -273,8 +273,6 @@ def test_a_loss_after_the_end_of_trio_is_passed_over(
     lose(ground, hold)
     eventually(lambda: tried)
     del block
-    with pytest.raises(zklock.LockLost):
-        hold.release()
     assert unraisable == []
 
 

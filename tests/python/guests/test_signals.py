@@ -12,6 +12,7 @@ import pytest
 from ground import Ground
 from guests.programs import BEGIN, SOON, Start
 from punctual import not_later
+from scenes import Attempt
 
 import zklock
 
@@ -47,45 +48,47 @@ def test_a_handler_that_does_not_raise_changes_neither_the_place_in_the_queue_no
     not_later(statistics.median(took), SOON)
 
 
-class Ours(Exception):
-    """What a handler raises."""
-
-
 @pytest.fixture
-def given() -> typing.Iterator[Ours]:
-    """What the handler of SIGALRM raises."""
-    given = Ours("by the handler")
-
-    def handle(number: int, frame: object) -> None:
-        raise given
-
-    before = signal.signal(signal.SIGALRM, handle)
-    yield given
+def at_alarm() -> typing.Iterator[list[typing.Callable[[], object]]]:
+    """What the handler of SIGALRM calls."""
+    calls: list[typing.Callable[[], object]] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: [call() for call in calls])
+    yield calls
     signal.signal(signal.SIGALRM, before)
+
+
+def interrupt(ground: Ground, path: str) -> None:
+    """Interrupts the main thread while it waits for this lock. The thread that calls this takes the signal, which so ends no sleep of
+    the main thread."""
+    ground.expect_children(path, 2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
 
 
 @pytest.mark.parametrize("way", ["acquire", "acquire of a reentrant lock", "hold", "with"])
 def test_what_is_granted_when_a_handler_raises_is_released(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, given: Ours, way: str
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, at_alarm: list[typing.Callable[[], object]], way: str
 ) -> None:
+    given = LookupError("by the handler")
+
+    def fail() -> None:
+        raise given
+
+    at_alarm.append(fail)
     lock = other.mutex(path, reentrant="reentrant" in way)
     wait = {"hold": lock.hold, "with": lock.__enter__}.get(way, lock.acquire)
 
     def interrupt_and_grant() -> None:
-        ground.expect_children(path, 2)
-        # Another thread takes the signal. So it ends no sleep of the main thread, which hears of it with the grant.
-        signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
+        interrupt(ground, path)
         hold.release()
 
-    # The main thread may also look for signals just before the grant, but not every time.
+    # The main thread hears of the signal with the grant. It may also look for signals just before the grant, but not every time.
     for _ in range(6):
         hold = zk.mutex(path).hold(timeout=30)
-        granter = threading.Thread(target=interrupt_and_grant)
-        granter.start()
-        with pytest.raises(Ours) as raised:
+        granting = Attempt(interrupt_and_grant)
+        with pytest.raises(LookupError) as raised:
             wait()
         assert raised.value is given
-        granter.join()
+        granting.result()
         assert not lock.locked()
         ground.expect_children(path, 0)
 
@@ -119,25 +122,15 @@ with lock:
 
 
 def test_a_signal_that_another_thread_took_is_heard_within_a_second(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str, at_alarm: list[typing.Callable[[], object]]
 ) -> None:
-    def interrupt() -> None:
-        ground.expect_children(path, 2)
-        signal.pthread_kill(threading.get_ident(), signal.SIGALRM)
-
     handled: list[float] = []
-    before = signal.signal(signal.SIGALRM, lambda *_: handled.append(time.monotonic()))
-    thread = threading.Thread(target=interrupt)
-    try:
-        with zk.mutex(path):
-            thread.start()
-            begun = time.monotonic()
-            assert not other.mutex(path).acquire(timeout=2.5)
-            thread.join()
-            assert handled
-            not_later(handled[0] - begun, 1.5)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    at_alarm.append(lambda: handled.append(time.monotonic()))
+    with zk.mutex(path):
+        begun, interrupting = time.monotonic(), Attempt(lambda: interrupt(ground, path))
+        assert not other.mutex(path).acquire(timeout=2.5)
+        interrupting.result()
+        not_later(handled[0] - begun, 1.5)
 
 
 def test_handlers_and_masks_are_as_they_were(start: Start, hosts: str, path: str) -> None:
