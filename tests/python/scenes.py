@@ -6,7 +6,6 @@ import asyncio
 import concurrent.futures
 import contextlib
 import inspect
-import socket
 import threading
 import time
 import typing
@@ -250,12 +249,3 @@ def times_out(call: typing.Callable[[], object]) -> Raised:
             if str(raised.error) != "the time is up":
                 return raised
     raise AssertionError("no timeout says why")
-
-
-@contextlib.contextmanager
-def mute() -> typing.Iterator[str]:
-    """The hosts of something other than ZooKeeper that listens at a port, and never answers."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen(64)
-        yield f"127.0.0.1:{taken.getsockname()[1]}"

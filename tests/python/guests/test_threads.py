@@ -5,15 +5,13 @@ from __future__ import annotations
 import concurrent.futures
 import threading
 
-from guests.programs import Start
+from guests.programs import BEGIN, Run
 
 import zklock
 
 
-def test_two_threads_and_one_for_the_log(start: Start, hosts: str, path: str) -> None:
+def test_two_threads_and_one_for_the_log(run: Run) -> None:
     text = """
-import os, sys, threading, time
-
 def threads():
     found = {}
     for number in os.listdir("/proc/self/task"):
@@ -24,12 +22,6 @@ def threads():
             pass
     found.pop(os.getpid())
     return sorted(found.values())
-
-def until(is_so):
-    end = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < end, (threads(), threading.enumerate())
-        time.sleep(0.01)
 
 def expect(*names):
     # Threads that resolve names come and go.
@@ -42,15 +34,6 @@ def log():
     with open("/proc/self/comm") as file:
         return "zklock-log" if sys.version_info >= (3, 14) else file.read().strip()
 
-hosts, path = sys.argv[1:]
-import logging
-import zklock
-
-# Lines of the log are not what is looked at here.
-logging.getLogger("zklock").addHandler(logging.NullHandler())
-expect()
-zk = zklock.Client(hosts, session_timeout=4)
-lock = zk.mutex(path)
 repr(zk), repr(lock), zk.stats(), zk.session_id
 expect()
 others = [zklock.Client(hosts, session_timeout=4) for _ in range(5)]
@@ -74,7 +57,7 @@ for client in others:
     client.close()
 expect("zklock-io", "zklock-calls", log())
 """
-    start(text, hosts, path).ends_well()
+    run(BEGIN + text)
 
 
 def test_a_small_stack_is_enough(zk: zklock.Client, path: str) -> None:

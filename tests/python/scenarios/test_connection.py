@@ -36,7 +36,7 @@ def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:
     zk = zklock.Client(proxy.hosts, session_timeout=SESSION, connect_timeout=0.3)
     listener = Listener(zk)
     assert zk.connection_state is None
-    raises(zklock.Unreachable, zk.connect)
+    assert isinstance(raises(zklock.Unreachable, zk.connect).says(proxy.hosts).error, ConnectionError)
     assert listener.has_heard_nothing() and zk.connection_state is None
     proxy("refuse", "off")
     with zk:

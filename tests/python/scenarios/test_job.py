@@ -8,7 +8,7 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Face, lose, raises
+from scenes import SOON, Face, lose, raises
 
 import zklock
 
@@ -122,14 +122,3 @@ def test_what_no_block_or_decorator_takes_is_refused(zk: zklock.Client, at: str)
         zk.job(at, typing.cast(typing.Any, None))
     raises(zklock.InvalidInput, lambda: zk.aio.job(at, "1d")(typing.cast(typing.Any, len)))
     raises(zklock.NotHeld, lambda: zk.job(at, "1d").__exit__(None, None, None))
-
-
-def test_a_record_that_cannot_be_read_is_refused(zk: zklock.Client, ground: Ground, at: str, face: Face) -> None:
-    with zk.job(at, LONG):
-        pass
-    ground(f"set {at}/last-run nonsense")
-    job = face.of(zk).job(at, LONG)
-    raises(zklock.Refused, lambda: face(job.last)).says(f"{at}/last-run")
-    raises(zklock.Refused, lambda: face(face.enter(job))).says(f"{at}/last-run")
-    waiting = Attempt(lambda: zk.mutex(at).hold(timeout=SOON).release())
-    waiting.result()
