@@ -86,14 +86,10 @@ def test_ctrl_c_ends_waits_at_once(start: Start, wait: str) -> None:
 
 
 def test_a_child_gets_an_error_and_never_a_hang(start: Start) -> None:
-    program = start(FORK)
-    program.expect("goes on")
-    program.ends_well()
+    start(FORK).ends_well("goes on")
 
 
 def test_the_end_of_the_interpreter_waits_for_nothing(start: Start) -> None:
     program = start(FORGETS)
     program.expect("ends")
-    ended = program.finish()
-    assert ended[:3] == (0, "", "")
-    not_later(ended.seconds, 1)
+    not_later(program.ends_well(), 1)
