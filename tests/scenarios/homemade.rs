@@ -3,7 +3,7 @@
 use crate::support::queue::held;
 use crate::support::strangers::{in_naming, put};
 use crate::support::warnings::{about, collect};
-use crate::support::{client, confirmed, operator, proxied_client, says, settled, soon};
+use crate::support::{client, comes, confirmed, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Side};
 use zklock::further::{Foreign, Naming, Role};
@@ -138,12 +138,7 @@ async fn one_look_shows_that_what_stays_is_none() {
     // A holder looks at those that come, and goes on.
     let hold = held(&client.mutex(path).unwrap()).await;
     let more = [1, 2].map(|_| order(Mode::PersistentSequential));
-    soon(async {
-        while !more.iter().all(|node| proxy.messages().iter().any(|it| it.path == *node)) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    comes(async || more.iter().all(|node| proxy.messages().iter().any(|it| it.path == *node))).await;
     confirmed(&hold).await;
     soon(hold.release()).await.unwrap();
     orders.iter().for_each(|node| operator.delete(node));

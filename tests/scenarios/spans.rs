@@ -1,7 +1,7 @@
 //! The span of an acquire, as a `tracing` subscriber sees it: from the call until nothing is left of its attempt.
 
 use crate::support::queue::held;
-use crate::support::{client, on_a_thread, operator, soon, threads};
+use crate::support::{client, comes, on_a_thread, operator, soon, threads};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -149,12 +149,7 @@ impl Recorder {
 
     /// Waits until the span is over, and returns everything that was logged within it.
     async fn all_told_at(&self, path: &str) -> Vec<String> {
-        let over = async {
-            while self.told_at(path).last().is_none_or(|line| line != "over") {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        soon(over).await;
+        comes(async || self.told_at(path).last().is_some_and(|line| line == "over")).await;
         self.told_at(path)
     }
 }
@@ -195,16 +190,12 @@ async fn the_span_of_a_wait_in_vain_lasts_until_its_node_is_gone() {
     {
         let hold = another(path).await;
         let lock = client.mutex(path).unwrap();
-        let waits = async {
-            while recorder.told_at(path).last().is_none_or(|line| line != "waits behind another") {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
+        let waits = async || recorder.told_at(path).last().is_some_and(|line| line == "waits behind another");
         if path.ends_with("cancelled") {
             tokio::select! {
                 biased;
                 hold = lock.acquire() => panic!("{hold:?}, and another holds"),
-                () = soon(waits) => {}
+                () = comes(waits) => {}
             }
         } else {
             let error = soon(lock.acquire_timeout(Duration::from_millis(300))).await.unwrap_err();

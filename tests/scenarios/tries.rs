@@ -2,7 +2,7 @@
 //! in the way.
 
 use crate::support::queue::held;
-use crate::support::{client, operator, proxied_client, settled, soon};
+use crate::support::{client, comes, operator, proxied_client, settled, soon};
 use ground::{Kind, Proxy};
 use std::time::Duration;
 use zklock::further::Naming;
@@ -88,12 +88,7 @@ async fn one_try_leaves_no_watch_and_a_lock_that_is_dropped_takes_its_own_back()
     until_remembered(&client, &tried, &proxy).await;
     proxy.record();
     drop(tried);
-    soon(async {
-        while proxy.counts().requests(REMOVE_WATCHES) == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    comes(async || proxy.counts().requests(REMOVE_WATCHES) > 0).await;
     soon(hold.release()).await.unwrap();
 }
 

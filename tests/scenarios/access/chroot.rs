@@ -3,7 +3,7 @@
 use super::lists::have_list;
 use crate::support::queue::held;
 use crate::support::users::{ANN, BOB};
-use crate::support::{expire_session, operator, options, says, soon};
+use crate::support::{comes, comes_to_fail, expire_session, operator, options, says, soon};
 use ground::{Kind, Proxy, shared};
 use zklock::further::Access;
 use zklock::{Client, ErrorKind};
@@ -72,17 +72,10 @@ async fn one_that_is_missing_to_a_later_session_is_waited_for() {
     soon(held(&lock).await.release()).await.unwrap();
     admin.delete_tree(path);
     expire_session(&proxy);
-    let named = soon(async {
-        loop {
-            // At first the old session may still report that the node does not exist.
-            let error = lock.try_acquire().await.unwrap_err();
-            if error.kind() == ErrorKind::Unreachable && error.to_string().contains("chroot") {
-                break error;
-            }
-            tokio::task::yield_now().await;
-        }
-    });
-    says(&named.await, ErrorKind::Unreachable, &["the chroot does not exist"]);
+    // At first the old session may still report that the node does not exist.
+    comes(async || lock.try_acquire().await.unwrap_err().kind() == ErrorKind::Unreachable).await;
+    let error = comes_to_fail(&lock, "chroot").await;
+    says(&error, ErrorKind::Unreachable, &["the chroot does not exist"]);
     admin.create(path, "");
     soon(held(&lock).await.release()).await.unwrap();
     assert_eq!(client.stats().sessions, 2);

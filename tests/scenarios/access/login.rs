@@ -2,7 +2,7 @@
 
 use crate::support::queue::held;
 use crate::support::users::{ANN, BOB, NEW_ANN, file};
-use crate::support::{expire_session, options, says, soon};
+use crate::support::{comes_to_fail, expire_session, options, says, soon};
 use ground::{Ensemble, Proxy, shared};
 use std::time::Duration;
 use zklock::further::{Access, Credentials};
@@ -51,16 +51,8 @@ async fn a_file_is_read_anew_for_each_connection() {
     std::fs::remove_file(&file).unwrap();
     expire_session(&proxy);
     let lock = client.mutex("/access-rotated/two").unwrap();
-    let named = soon(async {
-        loop {
-            // At first the error is still about the old session's lost connection.
-            let error = lock.try_acquire().await.unwrap_err();
-            if error.to_string().contains("credentials") {
-                break error;
-            }
-        }
-    });
-    says(&named.await, ErrorKind::Unreachable, &[file.to_str().unwrap(), "cannot be read"]);
+    let error = comes_to_fail(&lock, "credentials").await;
+    says(&error, ErrorKind::Unreachable, &[file.to_str().unwrap(), "cannot be read"]);
     std::fs::write(&file, NEW_ANN.line()).unwrap();
     soon(held(&lock).await.release()).await.unwrap();
     std::fs::remove_file(&file).unwrap();

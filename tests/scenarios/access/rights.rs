@@ -5,9 +5,8 @@ use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SET, SING
 use crate::support::members::{barrier, enters};
 use crate::support::queue::{acquire, held};
 use crate::support::users::{ANN, BOB, Operator};
-use crate::support::{settled, soon};
+use crate::support::{comes, settled, soon};
 use ground::{Proxy, shared};
-use std::time::Duration;
 use zklock::further::Access;
 use zklock::{Client, Error, ErrorKind, Hold, Lock, LockSpec, LossReason};
 use zookeeper_client::Permission;
@@ -84,12 +83,7 @@ async fn takes_its_turn(
     let first = held(&(kind.rival)(ann, path)).await;
     let has_begun = proxy.on((kind.waits)(path));
     let waits = acquire(&(kind.lock)(bob, path));
-    soon(async {
-        while !waits.is_finished() && !has_begun.fired() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    comes(async || waits.is_finished() || has_begun.fired()).await;
     has_begun.cancel();
     soon(first.release()).await.unwrap();
     soon(soon(waits).await.unwrap()?.release()).await
@@ -202,14 +196,9 @@ async fn act(what: &str, proxy: &Proxy, ann: &Client, bob: &Client, path: &str) 
 async fn is_clean(seer: &Operator, path: &str, nodes: &[&str]) {
     let stays = ["locks", "leases", "limit", "a", "b", "there", "new", "ready"];
     for node in nodes {
-        soon(async {
-            let directory = format!("{path}{node}");
-            let is_other = |child: &String| !stays.iter().any(|name| child.ends_with(&format!("/{name}")));
-            while seer.children(&directory).await.iter().any(is_other) {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        })
-        .await;
+        let directory = format!("{path}{node}");
+        let stays = |child: &String| stays.iter().any(|name| child.ends_with(&format!("/{name}")));
+        comes(async || seer.children(&directory).await.iter().all(stays)).await;
     }
 }
 

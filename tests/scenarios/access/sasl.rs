@@ -3,13 +3,13 @@
 use crate::support::queue::held;
 use crate::support::texts::{are_documented, line};
 use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
-use crate::support::{options, says, soon};
+use crate::support::{comes_to_fail, options, says, soon};
 use ground::{Action, Builder, Ensemble, Kind, Proxy, Server, Trigger};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::task::block_in_place;
 use zklock::further::{Access, Credentials};
-use zklock::{Client, ClientOptions, Error, ErrorKind, LossReason};
+use zklock::{Client, ClientOptions, ErrorKind, LossReason};
 
 /// Longer than any test takes.
 const AGES: Duration = Duration::from_secs(3600);
@@ -39,20 +39,6 @@ async fn refused(options: ClientOptions, parts: &[&str]) {
     for user in [ANN, NEW_ANN, BOB] {
         assert!(!error.to_string().contains(user.password), "{error}");
     }
-}
-
-/// Tries to acquire until an error has this part, and returns that error.
-async fn fails(client: &Client, part: &str) -> Error {
-    let lock = client.mutex("/sasl-fails").unwrap();
-    soon(async {
-        loop {
-            match lock.try_acquire().await {
-                Err(error) if error.to_string().contains(part) => break error,
-                _ => tokio::task::yield_now().await,
-            }
-        }
-    })
-    .await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -122,7 +108,7 @@ async fn a_password_that_is_changed_matters_to_the_next_connection() {
     let says_when =
         ["the release of /sasl-changed-other cannot be confirmed", "refuse the login", "free when"];
     says(&error, ErrorKind::Unreachable, &says_when);
-    let why = fails(&client, "refuse the login").await;
+    let why = comes_to_fail(&client.mutex("/sasl-fails").unwrap(), "refuse the login").await;
     says(&why, ErrorKind::Unreachable, &[file.to_str().unwrap(), "correct the user or the password"]);
     std::fs::write(&file, ANN.line()).unwrap();
     // Not the same lock: the servers keep the old session until it times out.
@@ -140,7 +126,7 @@ async fn a_server_that_would_go_on_with_it_as_nobody_is_named_and_the_session_is
     let hold = held(&client.mutex("/sasl-nobody").unwrap()).await;
     block_in_place(|| ensemble.server(0).set_sasl_users(&[(ANN.name, NEW_ANN.password)]));
     assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::SessionExpired)));
-    let why = fails(&client, "without a user").await;
+    let why = comes_to_fail(&client.mutex("/sasl-fails").unwrap(), "without a user").await;
     says(&why, ErrorKind::Unreachable, &["SASL for \"ann\"", "allowSaslFailedClients"]);
 }
 

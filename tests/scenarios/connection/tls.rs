@@ -4,7 +4,7 @@ mod files;
 mod keys;
 mod texts;
 
-use crate::support::{SOON, options, says, settled, soon};
+use crate::support::{SOON, comes, options, says, settled, soon};
 use ground::wire::Admin;
 use ground::{Builder, Ensemble, not_later, shared, until};
 use std::fs::read_to_string;
@@ -87,12 +87,7 @@ async fn hand_over(hosts: &str, tls: Tls, path: &str) {
     let lock = other.mutex(path).unwrap();
     assert_eq!(soon(lock.try_acquire()).await.unwrap().map(drop), None);
     let waiting = tokio::spawn(async move { lock.acquire_timeout(SOON).await });
-    soon(async {
-        while client.mutex(path).unwrap().contenders().await.unwrap().len() < 2 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    comes(async || client.mutex(path).unwrap().contenders().await.unwrap().len() == 2).await;
     soon(first.release()).await.unwrap();
     let second = soon(waiting).await.unwrap().unwrap();
     assert!(second.token() > first.token() && second.state() == HoldState::Held);

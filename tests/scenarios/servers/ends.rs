@@ -1,7 +1,7 @@
 //! A client learns the end of its session from one server. A leader without followers reports the end before it is committed.
 
 use crate::support::queue::held;
-use crate::support::{SESSION, SOON, client_of, on_a_thread, soon};
+use crate::support::{SESSION, SOON, client_of, comes, on_a_thread, soon};
 use ground::wire::Admin;
 use ground::{Direction, Ensemble, Proxy, connect_string, until};
 use std::time::{Duration, Instant};
@@ -65,12 +65,7 @@ async fn a_release_does_not_believe_it() {
         near.refuse(true);
         near.cut();
         far.refuse(false);
-        let told = async {
-            while client.connection_state() != Some(ConnectionState::SessionLost) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        soon(told).await;
+        comes(async || client.connection_state() == Some(ConnectionState::SessionLost)).await;
     };
     let (released, ()) = tokio::join!(release, says_so);
     assert_eq!(released.unwrap_err().kind(), ErrorKind::Timeout);

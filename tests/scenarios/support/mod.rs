@@ -23,7 +23,7 @@ use ground::wire::{Admin, try_expire};
 use ground::{Proxy, secured, shared};
 use std::time::{Duration, Instant};
 use zklock::further::{Access, Credentials, Tls};
-use zklock::{Client, ClientOptions, Error, ErrorKind, Hold};
+use zklock::{Client, ClientOptions, Error, ErrorKind, Hold, Lock};
 
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
 /// for a test.
@@ -108,6 +108,30 @@ pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
     }
 }
 
+/// Waits until this is so.
+#[track_caller]
+pub(crate) fn comes(mut is_so: impl AsyncFnMut() -> bool) -> impl Future<Output = ()> {
+    soon(async move {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+}
+
+/// Tries to acquire until the error says this. At first it may be about what was before, such as the last connection.
+#[track_caller]
+pub(crate) fn comes_to_fail(lock: &Lock, part: &str) -> impl Future<Output = Error> {
+    soon(async move {
+        loop {
+            let error = lock.try_acquire().await.expect_err(part);
+            if error.to_string().contains(part) {
+                break error;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+}
+
 /// Runs all of these at the same time.
 pub(crate) fn all_of<F: Future<Output = ()> + Send + 'static>(
     futures: impl IntoIterator<Item = F>,
@@ -122,12 +146,7 @@ pub(crate) fn all_of<F: Future<Output = ()> + Send + 'static>(
 
 /// Waits until the client owes no clean-up any more.
 pub(crate) async fn settled(client: &Client) {
-    soon(async {
-        while client.stats().owed > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    comes(async || client.stats().owed == 0).await;
 }
 
 /// Ends the latest session that came through the proxy, on the server, and returns when that began. Keeps its client out

@@ -1,9 +1,8 @@
 //! Users that log in, and operators that are logged in as one of them.
 
-use crate::support::{options, soon};
+use crate::support::{comes, options, soon};
 use ground::shared;
 use std::sync::Arc;
-use std::time::Duration;
 use zklock::further::{Access, Credentials};
 use zklock::{Client, ClientOptions};
 use zookeeper_client::{Acl, AuthId, Permission, SaslOptions};
@@ -120,12 +119,7 @@ impl Operator {
 
     /// Waits until a node has this number of children.
     pub(crate) async fn wait_for_children(&self, path: &str, count: usize) {
-        soon(async {
-            while self.children(path).await.len() != count {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        comes(async || self.children(path).await.len() == count).await;
     }
 
     pub(crate) async fn create(&self, path: &str, acl: &[Acl]) {

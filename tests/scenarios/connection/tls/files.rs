@@ -3,10 +3,10 @@
 
 use super::{AGES, strict};
 use crate::support::users::ANN;
-use crate::support::{SOON, options, says, soon};
+use crate::support::{SOON, comes_to_fail, options, says, soon};
 use ground::{Certificates, Ensemble};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 use zklock::further::{Access, Credentials, PassPhrase, Tls};
@@ -50,22 +50,6 @@ impl Drop for Folder {
     }
 }
 
-/// Tries to acquire until an error names this file, and returns that error.
-async fn named(client: &Client, file: &Path) -> zklock::Error {
-    let lock = client.mutex("/tls-renewed/other").unwrap();
-    let name = file.to_str().unwrap();
-    soon(async {
-        loop {
-            // At first the error is still that no server answers.
-            let error = lock.try_acquire().await.unwrap_err();
-            if error.to_string().contains(name) {
-                break error;
-            }
-        }
-    })
-    .await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn renewed_certificates_are_used_for_the_next_connection_and_no_others() {
     let ensemble = Ensemble::builder().tls(true).start();
@@ -84,10 +68,11 @@ async fn renewed_certificates_are_used_for_the_next_connection_and_no_others() {
 
     // With only half of the new files, the client neither connects nor uses the old ones.
     fs::copy(files.client(), folder.file("client.pem")).unwrap();
-    let error = named(&client, &folder.file("client.key")).await;
+    let other = client.mutex("/tls-renewed/other").unwrap();
+    let error = comes_to_fail(&other, folder.file("client.key").to_str().unwrap()).await;
     says(&error, ErrorKind::Unreachable, &["belongs to another certificate"]);
     fs::remove_file(folder.file("ca.pem")).unwrap();
-    let error = named(&client, &folder.file("ca.pem")).await;
+    let error = comes_to_fail(&other, folder.file("ca.pem").to_str().unwrap()).await;
     says(&error, ErrorKind::Unreachable, &["the list of authorities", "No such file"]);
 
     folder.take(files);
