@@ -42,7 +42,6 @@ SKIPS: dict[str, Skip] = {
     "bounded::rwlock::a_downgrade_in_a_frozen_network_ends_in_time_and_the_writer_stays_what_it_is": DOWNGRADE,
     "bounded::semaphore::a_network_that_freezes_at_a_later_step_delays_nobody": PERMITS,
     "told::kinds::a_reader_within_its_writer_is_told_within_a_heartbeat::READER": DOWNGRADE,
-    "told::semaphore::a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_others": PERMITS,
 }
 
 TEST = re.compile(r"test (\S+) \.\.\. (ok|FAILED)$")

@@ -16,7 +16,6 @@ mod fenced {
     mod ensembles;
     mod kinds;
     mod mutex;
-    mod rwlock;
 }
 
 /// Promise 3: grants follow the order of the nodes, and a release wakes the next two waiters, never a herd.
@@ -47,13 +46,11 @@ mod nothing_left_behind {
 
 /// Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause.
 mod told {
-    mod all;
     mod crowd;
     mod kinds;
     mod many;
     mod mutex;
     mod rwlock;
-    mod semaphore;
     mod without_heartbeat;
 }
 

@@ -1,36 +1,16 @@
 //! Promise 4: an acquire with a deadline returns by then, whatever the network does, and says what the trouble is.
 
-use crate::support::deadline::{A_WHILE, DIRECTIONS};
+use crate::support::deadline::{A_WHILE, DIRECTIONS, in_time};
 use crate::support::{
-    GRACE, SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, says,
-    settled, soon,
+    SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, says, settled,
+    soon,
 };
 use ground::wire::Admin;
-use ground::{Direction, Ensemble, Proxy, not_later, shared, until};
+use ground::{Direction, Ensemble, Proxy, shared, until};
 use std::net::TcpListener;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 use zklock::{Client, ClientOptions, Error, ErrorKind, Lock};
-
-/// Runs a call that must be over within `timeout`, beside plain sleeps of that length in a task and in a thread. If the
-/// sleeps are late, the machine is late, so the call may be as late as they are.
-async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>) -> T {
-    let start = Instant::now();
-    let task = tokio::spawn(async move {
-        tokio::time::sleep(timeout).await;
-        start.elapsed()
-    });
-    let thread = tokio::spawn(async move {
-        on_a_thread(move || std::thread::sleep(timeout)).await;
-        start.elapsed()
-    });
-    let result = soon(call).await;
-    let took = start.elapsed();
-    let slept = soon(task).await.unwrap().max(soon(thread).await.unwrap());
-    let noise = slept.saturating_sub(timeout);
-    not_later(took, timeout + GRACE + noise);
-    result
-}
 
 /// Whether the time ran out. `an_outage_is_not_called_contention` tests which of the two errors it must be.
 fn is_late(error: &Error) -> bool {
@@ -101,20 +81,6 @@ async fn a_server_that_is_stopped_or_dead_delays_nobody() {
     }
     assert!(connecting.to_string().contains("refused"), "{connecting}");
     drop(hold);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_network_delays_nobody_whichever_way() {
-    for direction in DIRECTIONS {
-        let (client, proxy) = proxied_client().await;
-        let (hosts, path) = (proxy.connect_string(), format!("/bounded-frozen-{direction:?}"));
-        let lock = client.mutex(&path).unwrap();
-        proxy.freeze(direction);
-        tokio::join!(times_out(&lock, A_WHILE), connects_in_time(&hosts, A_WHILE));
-        proxy.thaw();
-        works(&client, &lock).await;
-        operator().wait_for_children(&path, 0, SOON);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -286,7 +252,7 @@ async fn a_close_takes_a_second_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does() {
+async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does_or_the_network_is_frozen() {
     // The kernel accepts connections into the backlog, but nobody answers.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = mute.local_addr().unwrap().to_string();
@@ -296,6 +262,11 @@ async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does() {
     let error =
         connects_in_time("192.0.2.1:2181,192.0.2.2:2181,192.0.2.3:2181,192.0.2.4:2181", A_WHILE).await;
     assert!(error.to_string().contains("192.0.2.4"), "{error}");
+    for direction in DIRECTIONS {
+        let proxy = Proxy::before(shared().server(0));
+        proxy.freeze(direction);
+        connects_in_time(&proxy.connect_string(), A_WHILE).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

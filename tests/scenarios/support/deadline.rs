@@ -1,7 +1,7 @@
 //! Calls that must end by their deadline.
 
 use crate::support::kinds::LockKind;
-use crate::support::{GRACE, SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{GRACE, SOON, client, on_a_thread, operator, proxied_client, settled, soon};
 use ground::{Direction, not_later};
 use std::time::{Duration, Instant};
 use zklock::{Error, ErrorKind, Lock};
@@ -10,40 +10,33 @@ use zklock::{Error, ErrorKind, Lock};
 pub(crate) const A_WHILE: Duration = Duration::from_millis(300);
 pub(crate) const DIRECTIONS: [Direction; 3] = [Direction::ToServer, Direction::ToClient, Direction::Both];
 
-/// An acquire that should time out: its error, how long it took, and how long it may have taken.
-struct TimedOut {
-    error: Error,
-    took: Duration,
-    bound: Duration,
+/// Runs a call that must be over within `timeout`, beside plain sleeps of that length in a task and in a thread. If the
+/// sleeps are late, the machine is late, so the call may be as late as they are. Call it in the task of the test, because a test
+/// that is late is known by its thread.
+pub(crate) async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>) -> T {
+    let start = Instant::now();
+    let task = tokio::spawn(async move {
+        tokio::time::sleep(timeout).await;
+        start.elapsed()
+    });
+    let thread = tokio::spawn(async move {
+        on_a_thread(move || std::thread::sleep(timeout)).await;
+        start.elapsed()
+    });
+    let result = soon(call).await;
+    let took = start.elapsed();
+    let slept = soon(task).await.unwrap().max(soon(thread).await.unwrap());
+    not_later(took, timeout + GRACE + slept.saturating_sub(timeout));
+    result
 }
 
-impl TimedOut {
-    /// Acquires the lock. A sleep beside it measures how late the machine is.
-    async fn of(lock: &Lock) -> Self {
-        let start = Instant::now();
-        let sleep = tokio::spawn(async move {
-            tokio::time::sleep(A_WHILE).await;
-            start.elapsed()
-        });
-        let error = soon(lock.acquire_timeout(A_WHILE)).await.unwrap_err();
-        let took = start.elapsed();
-        let noise = soon(sleep).await.unwrap().saturating_sub(A_WHILE);
-        Self { error, took, bound: A_WHILE + GRACE + noise }
-    }
-
-    /// Asserts that it was in time. Call it on the thread of the test.
-    fn in_time(self) -> Error {
-        let Self { error, took, bound } = self;
-        assert!(took >= A_WHILE, "{took:?}");
-        not_later(took, bound);
-        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-        error
-    }
-}
-
-/// Asserts that an acquire times out in time. Call it on the thread of the test.
+/// Asserts that an acquire times out in time, and not before. Call it in the task of the test.
 pub(crate) async fn times_out(lock: &Lock) -> Error {
-    TimedOut::of(lock).await.in_time()
+    let start = Instant::now();
+    let error = in_time(A_WHILE, lock.acquire_timeout(A_WHILE)).await.unwrap_err();
+    assert!(start.elapsed() >= A_WHILE, "{:?}", start.elapsed());
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    error
 }
 
 /// Whichever way the network is frozen, an acquire ends in time, and nothing is left of it.
@@ -71,10 +64,11 @@ pub(crate) async fn frozen_in_the_queue(kind: &LockKind) {
     assert!(error.to_string().contains("others are before us in the queue"), "{error}");
     settled(&waiter).await;
     let waits = proxy.on((kind.waits)(&path));
-    let wait = tokio::spawn(async move { TimedOut::of(&lock).await });
-    assert!(waits.wait(SOON));
-    proxy.freeze(Direction::Both);
-    soon(wait).await.unwrap().in_time();
+    let freezes = async {
+        assert!(on_a_thread(move || waits.wait(SOON)).await);
+        proxy.freeze(Direction::Both);
+    };
+    tokio::join!(times_out(&lock), freezes);
     proxy.thaw();
     settled(&waiter).await;
     (kind.has_queued)(&operator, &path, 0);
