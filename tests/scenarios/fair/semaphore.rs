@@ -1,6 +1,6 @@
 //! Promise 3: permits go to the head of the queue, in the order of arrival, and it notices every permit that is returned.
 
-use crate::support::permits::{Waiter, has, semaphore, take};
+use crate::support::permits::{has, head, semaphore, take};
 use crate::support::register::clients;
 use crate::support::{SOON, client, operator, soon};
 use ground::shared;
@@ -14,7 +14,7 @@ async fn whichever_permit_returns_goes_to_the_head() {
     for returned in [2, 1, 0] {
         let path = format!("/semaphore/returned-{returned}");
         let mut holds = take(&client, &path, 3, 3).await;
-        let head = Waiter::new(&path, true, 3, 1).await;
+        let head = head(&path, 3, 1).await;
         has(&operator, &path, 1, 4);
         assert!(!head.task.is_finished());
         soon(holds.remove(returned).release()).await.unwrap();

@@ -1,7 +1,8 @@
 //! Readers of Curator that come after their own writer: their nodes are not sequential, and have the number of the
 //! writer, which is below those of all waiters.
 
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::queue::Waiting;
+use crate::support::{SOON, client, operator, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};
 use zklock::further::Role;
@@ -23,32 +24,25 @@ fn downgraded(operator: &Admin, writer: &str) -> String {
 async fn a_downgraded_reader_is_waited_for_by_writers_and_joined_by_readers() {
     let (operator, path) = (operator(), "/rwlock/curator");
     let writer = strangers_writer(&operator, path);
-    let ((reads, readers), (writes, writers)) = (proxied_client().await, proxied_client().await);
-    let lock = reads.read_lock(path).unwrap();
-    let watched = readers.on(Trigger::reply(Kind::GetData).path(&writer));
-    let reading = tokio::spawn(async move { lock.acquire().await.unwrap() });
-    assert!(watched.wait(SOON));
-    let lock = writes.write_lock(path).unwrap();
-    let watched = writers.on(Trigger::reply(Kind::GetData));
-    let writing = tokio::spawn(async move { lock.acquire().await.unwrap() });
-    assert!(watched.wait(SOON));
+    let watches = || Trigger::reply(Kind::GetData);
+    let reading = Waiting::new(|client| client.read_lock(path).unwrap(), watches().path(&writer)).await;
+    let writing = Waiting::new(|client| client.write_lock(path).unwrap(), watches()).await;
     let reader = downgraded(&operator, &writer);
-    assert!(!reading.is_finished(), "the stranger writes still");
+    assert!(!reading.task.is_finished(), "the stranger writes still");
 
-    let watched = writers.on(Trigger::reply(Kind::GetData).path(&reader));
+    let watched = writing.proxy.on(watches().path(&reader));
     operator.delete(&writer);
-    let read = soon(reading).await.unwrap();
-    assert!(!read.valid_for().is_zero());
+    let (read, _reads) = reading.granted().await;
     let holders: Vec<_> = soon(client().await.read_lock(path).unwrap().contenders()).await.unwrap();
     let holds: Vec<_> = holders.iter().map(|it| (it.node.as_str(), it.role, it.holds)).collect();
     assert_eq!(holds[..2], [(&*reader, Role::Read, true), (read.node(), Role::Read, true)]);
     assert_eq!((holds.len(), holds[2].1, holds[2].2), (3, Role::Write, false));
 
-    assert!(until(SOON, || watched.fired() || writing.is_finished()));
+    assert!(until(SOON, || watched.fired() || writing.task.is_finished()));
     soon(read.release()).await.unwrap();
-    assert!(!writing.is_finished(), "a writer beside the reader {reader}");
+    assert!(!writing.task.is_finished(), "a writer beside the reader {reader}");
     operator.delete(&reader);
-    soon(soon(writing).await.unwrap().release()).await.unwrap();
+    soon(writing.granted().await.0.release()).await.unwrap();
 }
 
 /// It was the only one before us when we looked, but it leaves a reader in its place.
@@ -57,25 +51,20 @@ async fn a_writer_that_has_waited_for_one_alone_looks_again_for_what_it_left() {
     let (operator, path) = (operator(), "/rwlock/curator-alone");
     for reads_first in [true, false] {
         let writer = strangers_writer(&operator, path);
-        let (client, proxy) = proxied_client().await;
         let early = reads_first.then(|| downgraded(&operator, &writer));
-        let lock = client.write_lock(path).unwrap();
-        let watched = proxy.on(Trigger::reply(Kind::GetData));
-        let writing = tokio::spawn(async move { lock.acquire().await.unwrap() });
-        assert!(watched.wait(SOON));
+        let watches = || Trigger::reply(Kind::GetData);
+        let writing = Waiting::new(|client| client.write_lock(path).unwrap(), watches()).await;
         let reader = early.unwrap_or_else(|| downgraded(&operator, &writer));
-        let watched = proxy.on(Trigger::reply(Kind::GetData).path(&reader));
+        let watched = writing.proxy.on(watches().path(&reader));
         operator.delete(&writer);
         // If it waited for the reader from the beginning, nothing disturbs it.
-        let calm = || watched.fired() || writing.is_finished();
+        let calm = || watched.fired() || writing.task.is_finished();
         assert!(reads_first || until(SOON, calm));
-        assert!(
-            soon(client.read_lock(path).unwrap().try_acquire()).await.unwrap().is_none(),
-            "behind a writer"
-        );
-        assert!(!writing.is_finished(), "a writer beside the reader {reader}");
+        let read = writing.client.read_lock(path).unwrap();
+        assert!(soon(read.try_acquire()).await.unwrap().is_none(), "behind a writer");
+        assert!(!writing.task.is_finished(), "a writer beside the reader {reader}");
         operator.delete(&reader);
-        soon(soon(writing).await.unwrap().release()).await.unwrap();
+        soon(writing.granted().await.0.release()).await.unwrap();
         operator.wait_for_children(path, 0, SOON);
     }
 }

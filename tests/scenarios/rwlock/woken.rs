@@ -1,39 +1,20 @@
 //! Promise 3: a release wakes the waiters that can go on, and the next writer after them.
 
-use crate::support::{SOON, client, proxied_client, soon};
-use ground::{Kind, Proxy, Trigger, until};
-use tokio::task::JoinHandle;
-use zklock::{Client, Hold, Lock};
+use crate::support::queue::Waiting;
+use crate::support::{SOON, client, soon};
+use ground::{Kind, Trigger, until};
+use zklock::Client;
 
-/// A waiter in the queue, behind its own proxy, with its watch set.
-struct Queued {
-    _client: Client,
-    proxy: Proxy,
-    task: JoinHandle<Hold>,
+/// How often it was woken, and how often it looked, since it began to wait.
+fn heard(waiter: &Waiting) -> (usize, usize) {
+    let counts = waiter.proxy.counts();
+    (waiter.woken(), counts.requests(Kind::GetChildren) + counts.requests(Kind::GetData))
 }
 
-impl Queued {
-    async fn new(path: &str, side: char) -> Self {
-        let (client, proxy) = proxied_client().await;
-        let lock: Lock = if side == 'r' { client.read_lock(path) } else { client.write_lock(path) }.unwrap();
-        let watches = proxy.on(Trigger::reply(Kind::GetData));
-        let task = tokio::spawn(async move { lock.acquire().await.unwrap() });
-        assert!(watches.wait(SOON), "it does not wait");
-        proxy.record();
-        Self { _client: client, proxy, task }
-    }
-
-    /// How often it was woken, and how often it looked, since it began to wait.
-    fn heard(&self) -> (usize, usize) {
-        let counts = self.proxy.counts();
-        (counts.replies(Kind::Event), counts.requests(Kind::GetChildren) + counts.requests(Kind::GetData))
-    }
-
-    /// How many answers it has had to that.
-    fn answered(&self) -> usize {
-        let counts = self.proxy.counts();
-        counts.replies(Kind::GetChildren) + counts.replies(Kind::GetData)
-    }
+/// How many answers it has had to that.
+fn answered(waiter: &Waiting) -> usize {
+    let counts = waiter.proxy.counts();
+    counts.replies(Kind::GetChildren) + counts.replies(Kind::GetData)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,38 +23,41 @@ async fn a_writer_that_goes_wakes_the_readers_up_to_the_next_writer_and_nobody_e
     let first = soon(client().await.write_lock(path).unwrap().acquire()).await.unwrap();
     let mut queue = Vec::new();
     for side in "rrrWrrW".chars() {
-        queue.push(Queued::new(path, side).await);
+        let lock = |client: &Client| {
+            if side == 'r' { client.read_lock(path) } else { client.write_lock(path) }.unwrap()
+        };
+        queue.push(Waiting::new(lock, Trigger::reply(Kind::GetData)).await);
     }
     soon(first.release()).await.unwrap();
     let mut group = Vec::new();
     for reader in &mut queue[..3] {
-        group.push(soon(&mut reader.task).await.unwrap());
+        group.push(soon(&mut reader.task).await.unwrap().unwrap());
         // Only the writer was in the way of any of them: readers do not wait for readers.
-        assert_eq!(reader.heard(), (1, 0));
+        assert_eq!(heard(reader), (1, 0));
     }
     for (number, other) in queue.iter().enumerate().skip(3) {
-        assert_eq!(other.heard(), (0, 0), "number {number} was disturbed");
+        assert_eq!(heard(other), (0, 0), "number {number} was disturbed");
     }
     // The writer watches the second reader ahead of it, then the nearest, and does not notice the others.
     soon(group[0].release()).await.unwrap();
-    assert_eq!(queue[3].heard(), (0, 0));
+    assert_eq!(heard(&queue[3]), (0, 0));
     soon(group[1].release()).await.unwrap();
-    assert!(until(SOON, || queue[3].heard() == (1, 2)), "it looks once, and watches the nearest");
+    assert!(until(SOON, || heard(&queue[3]) == (1, 2)), "it looks once, and watches the nearest");
     // Otherwise the nearest could go before its watch is set.
-    assert!(until(SOON, || queue[3].answered() == 2), "it has its answers");
+    assert!(until(SOON, || answered(&queue[3]) == 2), "it has its answers");
     soon(group[2].release()).await.unwrap();
-    let writer = soon(&mut queue[3].task).await.unwrap();
-    assert_eq!(queue[3].heard(), (2, 2), "it knows that nobody is left");
+    let writer = soon(&mut queue[3].task).await.unwrap().unwrap();
+    assert_eq!(heard(&queue[3]), (2, 2), "it knows that nobody is left");
     for (number, other) in queue.iter().enumerate().skip(4) {
-        assert_eq!(other.heard(), (0, 0), "number {number} was disturbed");
+        assert_eq!(heard(other), (0, 0), "number {number} was disturbed");
     }
     soon(writer.release()).await.unwrap();
     for number in [4, 5] {
-        group.push(soon(&mut queue[number].task).await.unwrap());
-        assert_eq!(queue[number].heard().0, 1);
+        group.push(soon(&mut queue[number].task).await.unwrap().unwrap());
+        assert_eq!(heard(&queue[number]).0, 1);
     }
-    assert_eq!(queue[6].heard(), (0, 0));
+    assert_eq!(heard(&queue[6]), (0, 0));
     drop(group);
-    let last = soon(&mut queue[6].task).await.unwrap();
+    let last = soon(&mut queue[6].task).await.unwrap().unwrap();
     soon(last.release()).await.unwrap();
 }

@@ -1,8 +1,10 @@
 //! The head of the queue fails: the others go on.
 
-use crate::support::permits::{Waiter, has, semaphore};
+use crate::support::permits::{has, head, semaphore};
+use crate::support::queue::Waiting;
 use crate::support::{client, operator, soon};
 use ground::wire::Admin;
+use ground::{Kind, Trigger};
 use zklock::{Client, ErrorKind, Hold, LossReason};
 
 /// All permits are held; one client waits at the head of the queue and one behind it.
@@ -11,16 +13,18 @@ struct Scene {
     path: String,
     hold: Hold,
     _client: Client,
-    head: Waiter,
-    next: Waiter,
+    head: Waiting,
+    next: Waiting,
 }
 
 impl Scene {
     async fn new(name: &str, permits: u32) -> Self {
         let (client, operator, path) = (client().await, operator(), format!("/semaphore/head-{name}"));
         let hold = soon(semaphore(&client, &path, 3, 3).acquire()).await.unwrap();
-        let head = Waiter::new(&path, true, 3, permits).await;
-        let next = Waiter::new(&path, false, 3, 1).await;
+        let head = head(&path, 3, permits).await;
+        // It waits for the contender ahead of it.
+        let waits = Trigger::reply(Kind::GetData).path(format!("{path}/locks"));
+        let next = Waiting::new(|client| semaphore(client, &path, 3, 1), waits).await;
         has(&operator, &path, 2, 3 + permits as usize);
         Self { operator, path, hold, _client: client, head, next }
     }

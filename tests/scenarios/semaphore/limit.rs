@@ -1,12 +1,11 @@
 //! The node with the number of permits: waiters notice when it changes.
 
 use crate::support::permits::has;
-use crate::support::queue::acquire;
-use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
-use ground::{Direction, Kind, Proxy, Trigger};
+use crate::support::queue::Waiting;
+use crate::support::{client, comes, operator, proxied_client, says, settled, soon};
+use ground::{Direction, Kind, Trigger};
 use std::time::Duration;
-use tokio::task::JoinHandle;
-use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};
+use zklock::{Client, ErrorKind, Lock, LockSpec};
 
 /// A semaphore with 1 permit in all as long as the node does not exist.
 fn told(client: &Client, name: &str, permits: u32) -> Lock {
@@ -15,13 +14,9 @@ fn told(client: &Client, name: &str, permits: u32) -> Lock {
 }
 
 /// A waiter at the head, until the permits or their limit change.
-async fn waits(name: &str, permits: u32) -> JoinHandle<(Hold, Proxy)> {
-    let (client, proxy) = proxied_client().await;
-    let lock = told(&client, name, permits);
-    let waits = proxy.on(Trigger::reply(Kind::Exists).path(format!("/limit-{name}/locks")));
-    let task = tokio::spawn(async move { (lock.acquire().await.unwrap(), proxy) });
-    assert!(waits.wait(SOON), "{name}: it does not wait");
-    task
+async fn waits(name: &str, permits: u32) -> Waiting {
+    let waits = Trigger::reply(Kind::Exists).path(format!("/limit-{name}/locks"));
+    Waiting::new(|client| told(client, name, permits), waits).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,15 +33,12 @@ async fn a_limit_that_is_lowered_takes_nothing_away_and_holds_back_the_next() {
         assert!(holds.iter().all(|hold| !hold.valid_for().is_zero()));
         soon(holds.pop().unwrap().release()).await.unwrap();
         has(&operator, "/semaphore/limit-lowered", 1, left + 1);
-        let early = tokio::time::timeout(Duration::from_millis(100), async {
-            while !next.is_finished() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        });
-        assert!(early.await.is_err(), "beside {left} others, where there is one permit");
+        let early = comes(async || next.task.is_finished());
+        let early = tokio::time::timeout(Duration::from_millis(100), early).await;
+        assert!(early.is_err(), "beside {left} others, where there is one permit");
     }
     soon(holds.pop().unwrap().release()).await.unwrap();
-    drop(soon(next).await.unwrap());
+    drop(next.granted().await);
     // With a limit of zero nobody gets a permit.
     soon(client.set_limit("/limits/lowered", 0)).await.unwrap();
     has(&operator, "/semaphore/limit-lowered", 0, 0);
@@ -60,15 +52,15 @@ async fn a_node_that_comes_later_or_goes_is_noticed() {
     // It may wait for more permits than the lock's own limit, because the node may raise that.
     let two = waits("later", 2).await;
     soon(client.set_limit("/limits/later", 3)).await.unwrap();
-    let two = soon(two).await.unwrap();
+    let two = two.granted().await;
     let next = waits("later", 1).await;
     // Without the node the lock's own limit of 1 counts again.
     operator.delete("/limits/later");
     soon(hold.release()).await.unwrap();
     has(&operator, "/semaphore/limit-later", 1, 3);
-    assert!(!next.is_finished());
+    assert!(!next.task.is_finished());
     soon(two.0.release()).await.unwrap();
-    drop(soon(next).await.unwrap());
+    drop(next.granted().await);
     has(&operator, "/semaphore/limit-later", 0, 0);
 }
 
@@ -85,12 +77,9 @@ async fn a_node_that_says_something_else_is_refused_and_named() {
     // A waiter also gets the error if the limit becomes invalid while it waits.
     soon(client.set_limit("/limits/bad", 1)).await.unwrap();
     let hold = soon(lock.acquire()).await.unwrap();
-    let (other, proxy) = proxied_client().await;
-    let waits = proxy.on(Trigger::reply(Kind::Exists).path("/limit-bad/locks"));
-    let waiter = acquire(&told(&other, "bad", 1));
-    assert!(waits.wait(SOON));
+    let waiter = waits("bad", 1).await;
     operator.set("/limits/bad", "");
-    says(&soon(waiter).await.unwrap().unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);
+    says(&soon(waiter.task).await.unwrap().unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);
     has(&operator, "/semaphore/limit-bad", 0, 1);
     soon(hold.release()).await.unwrap();
     // A negative number counts as zero.

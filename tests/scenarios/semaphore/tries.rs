@@ -1,6 +1,6 @@
 //! A try succeeds if there are permits that nobody ahead waits for. Otherwise it leaves nothing.
 
-use crate::support::permits::{Waiter, has, semaphore, take};
+use crate::support::permits::{has, head, semaphore, take};
 use crate::support::{client, operator, options, proxied_client, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Message, Side, shared};
@@ -29,7 +29,7 @@ async fn a_try_right_after_a_grant_in_the_same_client_finds_the_permits_that_are
 async fn a_try_does_not_overtake_who_waits_for_more() {
     let (client, operator, path) = (client().await, operator(), "/semaphore/try-behind");
     let holds = take(&client, path, 3, 1).await;
-    let head = Waiter::new(path, true, 3, 3).await;
+    let head = head(path, 3, 3).await;
     let (other, proxy) = proxied_client().await;
     proxy.record();
     // Two permits are free, but the waiter is ahead.
@@ -44,25 +44,6 @@ async fn a_try_does_not_overtake_who_waits_for_more() {
     drop(holds);
     drop(head.granted().await);
     has(&operator, path, 0, 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_tries_at_once_both_succeed_where_permits_are_free() {
-    let (one, other, path) = (client().await, client().await, "/semaphore/try-twice");
-    for round in 0..50 {
-        let tries = [&one, &other].map(|client| {
-            let lock = semaphore(client, path, 100, 1);
-            tokio::spawn(async move { lock.try_acquire().await })
-        });
-        for task in tries {
-            let hold = soon(task).await.unwrap().unwrap();
-            let hold = hold.unwrap_or_else(|| panic!("of 100 permits none is free in round {round}"));
-            soon(hold.release()).await.unwrap();
-        }
-    }
-    settled(&one).await;
-    settled(&other).await;
-    has(&operator(), path, 0, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,23 +64,28 @@ async fn a_try_behind_one_that_takes_no_permit_is_told_that_it_is_busy_when_its_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_tries_at_once_as_many_succeed_as_there_are_permits() {
-    let (client, path) = (client().await, "/semaphore/try-many-at-once");
-    for _ in 0..20 {
-        let begin = || {
-            let lock = semaphore(&client, path, 5, 1);
-            tokio::spawn(async move { lock.try_acquire().await })
-        };
-        let tries: Vec<_> = (0..8).map(|_| begin()).collect();
-        let mut holds = Vec::new();
-        for task in tries {
-            holds.extend(soon(task).await.unwrap().unwrap());
+async fn of_tries_at_once_as_many_succeed_as_there_are_permits() {
+    let (one, other) = (client().await, client().await);
+    for (path, clients, limit, succeed) in [
+        ("/semaphore/try-twice", vec![&one, &other], 100, 2),
+        ("/semaphore/try-many-at-once", vec![&one; 8], 5, 5),
+    ] {
+        for round in 0..50 {
+            let begin = |client: &&Client| {
+                let lock = semaphore(client, path, limit, 1);
+                tokio::spawn(async move { lock.try_acquire().await })
+            };
+            let mut holds = Vec::new();
+            for task in clients.iter().map(begin).collect::<Vec<_>>() {
+                holds.extend(soon(task).await.unwrap().unwrap());
+            }
+            assert_eq!(holds.len(), succeed, "of {limit} permits, in round {round}");
+            for hold in &holds {
+                soon(hold.release()).await.unwrap();
+            }
         }
-        assert_eq!(holds.len(), 5);
-        for hold in &holds {
-            soon(hold.release()).await.unwrap();
-        }
+        settled(&one).await;
+        settled(&other).await;
+        has(&operator(), path, 0, 0);
     }
-    settled(&client).await;
-    has(&operator(), path, 0, 0);
 }

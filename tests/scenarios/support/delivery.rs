@@ -2,16 +2,13 @@
 
 use crate::support::kinds::LockKind;
 use crate::support::loss::Blow;
-use crate::support::queue::acquire;
-use crate::support::{
-    HEARTBEAT, SESSION, SOON, client, expire_session, operator, options, proxied_client, settled, soon,
-};
+use crate::support::queue::{Waiting, held, nodes};
+use crate::support::{HEARTBEAT, SESSION, SOON, client, expire_session, operator, options, settled, soon};
 use ground::wire::Admin;
-use ground::{Action, Gate, Proxy, Trigger, shared};
+use ground::{Action, Gate, Trigger, shared};
 use std::task::Poll;
 use std::time::Duration;
-use tokio::task::JoinHandle;
-use zklock::{Client, Error, ErrorKind, Hold, HoldState};
+use zklock::{Client, ErrorKind, Hold, HoldState};
 
 /// Longer than the lease that a write proves if only one write went before it (T/4), and shorter than the time for which
 /// the client library waits for a sign of life (2/5 T).
@@ -32,34 +29,10 @@ pub(crate) fn is_live(kind: &LockKind, hold: &Hold, client: &Client, operator: &
     }
 }
 
-/// A client that waits, through a proxy, for a rival to release.
-pub(crate) struct Wait {
-    pub(crate) path: String,
-    pub(crate) first: Hold,
-    pub(crate) waiter: Client,
-    pub(crate) proxy: Proxy,
-    pub(crate) acquired: JoinHandle<Result<Hold, Error>>,
-    pub(crate) operator: Admin,
-}
-
-impl Wait {
-    pub(crate) async fn new(kind: &LockKind, what: &str) -> Self {
-        let ((waiter, proxy), operator) = (proxied_client().await, operator());
-        let path = format!("/{what}-{}", kind.name);
-        let first = soon((kind.rival)(&client().await, &path).acquire()).await.unwrap();
-        let waits = proxy.on((kind.waits)(&path));
-        let acquired = acquire(&(kind.lock)(&waiter, &path));
-        assert!(waits.wait(SOON), "{path}: it does not wait");
-        Self { path, first, waiter, proxy, acquired, operator }
-    }
-
-    /// The waiter's node, if there is only one queue.
-    pub(crate) fn node(&self) -> String {
-        let children = self.operator.children(&self.path);
-        let name =
-            children.iter().find(|name| !self.first.node().ends_with(*name)).expect("the waiter's node");
-        format!("{}/{name}", self.path)
-    }
+/// The hold of a rival, and a client that waits for it.
+async fn waits(kind: &LockKind, path: &str) -> (Hold, Waiting) {
+    let first = held(&(kind.rival)(&client().await, path)).await;
+    (first, Waiting::new(|client| (kind.lock)(client, path), (kind.waits)(path)).await)
 }
 
 /// Asserts that a waiter that is hit queues again, and is not granted the lock beside its holder.
@@ -69,51 +42,49 @@ pub(crate) async fn queues_again(kind: &LockKind) {
 }
 
 async fn queues_again_after(kind: &LockKind, blow: Blow) {
-    let mut wait = Wait::new(kind, &format!("again-{blow:?}")).await;
-    let node = wait.node();
-    blow.strike(&wait.proxy, &wait.operator, &wait.path, &node);
+    let (operator, path) = (operator(), &format!("/again-{blow:?}-{}", kind.name));
+    let (first, mut wait) = waits(kind, path).await;
+    let node = nodes(&operator, path).pop().expect("the waiter's node");
+    blow.strike(&wait.proxy, &operator, path, &node);
     if blow == Blow::Expiry {
-        wait.operator.wait_for_node(&node, false, SOON);
-        (kind.has_queued)(&wait.operator, &wait.path, 1);
+        operator.wait_for_node(&node, false, SOON);
+        (kind.has_queued)(&operator, path, 1);
     }
     // Long enough that the grant needs a check.
-    let early = tokio::time::timeout(HEARTBEAT * 3 / 2, &mut wait.acquired).await;
-    assert!(early.is_err(), "{}: beside the holder", wait.path);
-    soon(wait.first.release()).await.unwrap();
-    let hold = soon(wait.acquired).await.unwrap().unwrap();
-    is_live(kind, &hold, &wait.waiter, &wait.operator);
-    assert!(hold.node() != node && hold.token() > wait.first.token(), "queued again, with a node of its own");
-    let (stats, is_next) = (wait.waiter.stats(), blow == Blow::Expiry);
-    assert_eq!(
-        (stats.sessions, stats.losses),
-        (1 + u64::from(is_next), 0),
-        "no hold was given without a node"
-    );
-    settled(&wait.waiter).await;
-    assert_eq!(wait.operator.children(&wait.path).len(), 1, "{}", wait.path);
+    let early = tokio::time::timeout(HEARTBEAT * 3 / 2, &mut wait.task).await;
+    assert!(early.is_err(), "{path}: beside the holder");
+    soon(first.release()).await.unwrap();
+    let (hold, (waiter, _proxy)) = wait.granted().await;
+    is_live(kind, &hold, &waiter, &operator);
+    assert!(hold.node() != node && hold.token() > first.token(), "queued again, with a node of its own");
+    let sessions = 1 + u64::from(blow == Blow::Expiry);
+    let stats = waiter.stats();
+    assert_eq!((stats.sessions, stats.losses), (sessions, 0), "no hold was given without a node");
+    settled(&waiter).await;
+    assert_eq!(operator.children(path).len(), 1, "{path}");
     soon(hold.release()).await.unwrap();
 }
 
 /// The event that makes it the next to hold reaches the client after the end of its session.
 pub(crate) async fn is_told_too_late(kind: &LockKind) {
-    let wait = Wait::new(kind, "late-event").await;
+    let (operator, path) = (operator(), &format!("/late-event-{}", kind.name));
+    let (first, wait) = waits(kind, path).await;
     let gate = Gate::new();
-    let event = Trigger::reply(ground::Kind::Event).path(format!("{}{}", wait.path, kind.told_at));
+    let event = Trigger::reply(ground::Kind::Event).path(format!("{path}{}", kind.told_at));
     let told = wait.proxy.on(event.then(Action::Pause(gate.clone())));
-    soon(wait.first.release()).await.unwrap();
+    soon(first.release()).await.unwrap();
     assert!(told.wait(SOON));
     expire_session(&wait.proxy);
-    let second = soon((kind.rival)(&client().await, &wait.path).acquire()).await.unwrap();
+    let second = held(&(kind.rival)(&client().await, path)).await;
     tokio::time::sleep(BEYOND_A_LEASE).await;
     gate.open();
-    (kind.has_queued)(&wait.operator, &wait.path, 1);
-    assert!(!wait.acquired.is_finished(), "{}: beside {second:?}", wait.path);
+    (kind.has_queued)(&operator, path, 1);
+    assert!(!wait.task.is_finished(), "{path}: beside {second:?}");
     soon(second.release()).await.unwrap();
-    let hold = soon(wait.acquired).await.unwrap().unwrap();
-    is_live(kind, &hold, &wait.waiter, &wait.operator);
-    assert!(!wait.first.nodes().any(|node| node == hold.node()) && hold.token() > second.token());
-    let stats = wait.waiter.stats();
-    assert_eq!((stats.sessions, stats.losses), (2, 0));
+    let (hold, (waiter, _proxy)) = wait.granted().await;
+    is_live(kind, &hold, &waiter, &operator);
+    assert!(!first.nodes().any(|node| node == hold.node()) && hold.token() > second.token());
+    assert_eq!((waiter.stats().sessions, waiter.stats().losses), (2, 0));
     soon(hold.release()).await.unwrap();
 }
 

@@ -1,9 +1,9 @@
 //! Helpers for semaphores and their two directories.
 
-use crate::support::{SOON, proxied_client, soon};
+use crate::support::queue::Waiting;
+use crate::support::{SOON, soon};
 use ground::wire::Admin;
-use ground::{Kind, Proxy, Trigger, shared};
-use tokio::task::JoinHandle;
+use ground::{Kind, Trigger, shared};
 use zklock::{Client, Hold, Lock, LockSpec};
 
 pub(crate) fn semaphore(client: &Client, path: &str, limit: u32, permits: u32) -> Lock {
@@ -19,46 +19,11 @@ pub(crate) async fn take(client: &Client, path: &str, limit: u32, count: usize) 
     holds
 }
 
-/// A waiter behind its own proxy.
-pub(crate) struct Waiter {
-    pub(crate) client: Client,
-    pub(crate) proxy: Proxy,
-    pub(crate) task: JoinHandle<Hold>,
-}
-
-impl Waiter {
-    /// At the head of the queue it waits for permits; behind the head, it waits for the contender ahead of it.
-    pub(crate) async fn new(path: &str, is_head: bool, limit: u32, permits: u32) -> Self {
-        let (client, proxy) = proxied_client().await;
-        let lock = semaphore(&client, path, limit, permits);
-        let locks = format!("{path}/locks");
-        // The last request of a counting, or the one that sets the watch.
-        let waits = if is_head {
-            Trigger::reply(Kind::Exists).path(locks).nth(countings(permits))
-        } else {
-            Trigger::reply(Kind::GetData).path(locks)
-        };
-        let waits = proxy.on(waits);
-        let task = tokio::spawn(async move {
-            let hold = lock.acquire().await.unwrap();
-            // Check it here, before anything else can run.
-            assert!(!hold.valid_for().is_zero(), "a dead hold was delivered: {hold:?}");
-            hold
-        });
-        assert!(waits.wait(SOON), "it does not wait: {path}");
-        proxy.record();
-        Self { client, proxy, task }
-    }
-
-    /// How often it was woken since it began to wait.
-    pub(crate) fn woken(&self) -> usize {
-        self.proxy.counts().replies(Kind::Event)
-    }
-
-    /// The hold, with its client and proxy.
-    pub(crate) async fn granted(self) -> (Hold, (Client, Proxy)) {
-        (soon(self.task).await.unwrap(), (self.client, self.proxy))
-    }
+/// A waiter at the head of the queue, which waits for permits.
+pub(crate) async fn head(path: &str, limit: u32, permits: u32) -> Waiting {
+    // The last request of a counting, or the one that sets the watch.
+    let waits = Trigger::reply(Kind::Exists).path(format!("{path}/locks")).nth(countings(permits));
+    Waiting::new(|client| semaphore(client, path, limit, permits), waits).await
 }
 
 /// How often the head counts the permits before it waits. Servers before 3.7.2, and those of 3.8 before 3.8.2, do not report

@@ -1,9 +1,9 @@
 //! Helpers for acquiring in a task, and for the nodes of a queue.
 
 use crate::support::timing::Noise;
-use crate::support::{SOON, client, soon};
-use ground::not_later;
+use crate::support::{SOON, client, proxied_client, soon};
 use ground::wire::Admin;
+use ground::{Kind, Proxy, Trigger, not_later};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -65,6 +65,34 @@ impl Waiter {
         let task = acquire(&make(&client));
         operator.wait_for_children(path, ahead + 1, SOON);
         Self { client, task }
+    }
+}
+
+/// A waiter behind its own proxy, which records from the reply on with which the wait begins.
+pub(crate) struct Waiting {
+    pub(crate) client: Client,
+    pub(crate) proxy: Proxy,
+    pub(crate) task: JoinHandle<Result<Hold, Error>>,
+}
+
+impl Waiting {
+    pub(crate) async fn new(make: impl FnOnce(&Client) -> Lock, waits: Trigger) -> Self {
+        let (client, proxy) = proxied_client().await;
+        let waits = proxy.on(waits);
+        let task = acquire(&make(&client));
+        assert!(waits.wait(SOON), "it does not wait");
+        proxy.record();
+        Self { client, proxy, task }
+    }
+
+    /// How often it was woken since it began to wait.
+    pub(crate) fn woken(&self) -> usize {
+        self.proxy.counts().replies(Kind::Event)
+    }
+
+    /// The hold, with its client and proxy.
+    pub(crate) async fn granted(self) -> (Hold, (Client, Proxy)) {
+        (granted(self.task).await, (self.client, self.proxy))
     }
 }
 
