@@ -4,7 +4,7 @@ use crate::support::{options, soon};
 use ground::{Direction, Proxy, shared};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -34,7 +34,7 @@ impl Register {
     /// Begins to use the resource. Returns `false` if the hold is not valid.
     #[track_caller]
     pub(crate) fn enter(&self, hold: &Arc<Hold>, weight: u32) -> bool {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries();
         let valid = is_valid(hold);
         if valid {
             entries.grants.push((hold.token().value(), weight));
@@ -47,49 +47,38 @@ impl Register {
     /// Checks again, before the release.
     #[track_caller]
     pub(crate) fn leave(&self) {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).check(self.limit);
+        self.entries().check(self.limit);
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of grants.
     pub(crate) fn count(&self) -> usize {
-        self.grants().len()
+        self.entries().grants.len()
     }
 
     /// The most holds that were valid at once.
     pub(crate) fn most(&self) -> usize {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).most
+        self.entries().most
     }
 
     /// Token and weight of all grants, in their order.
-    pub(crate) fn grants(&self) -> Vec<(u64, u32)> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).grants.clone()
+    fn grants(&self) -> Vec<(u64, u32)> {
+        self.entries().grants.clone()
     }
 
-    /// The tokens, in the order of the grants.
-    pub(crate) fn tokens(&self) -> Vec<u64> {
-        self.grants().into_iter().map(|(token, _)| token).collect()
-    }
-
-    /// Asserts that of any two holds that exclude each other, the later has the greater token.
+    /// Asserts that of any two holds that exclude each other, the tokens are like this: `u64::lt`, or `u64::le` if several holders
+    /// of one process may share a token.
     #[track_caller]
-    pub(crate) fn assert_growing(&self) {
-        self.assert_ordered(|before, token| before < token);
-    }
-
-    /// The same, if several holders of one process may share a token.
-    #[track_caller]
-    pub(crate) fn assert_never_smaller(&self) {
-        self.assert_ordered(|before, token| before <= token);
-    }
-
-    #[track_caller]
-    fn assert_ordered(&self, is_right: impl Fn(u64, u64) -> bool) {
+    pub(crate) fn assert_ordered(&self, is_right: fn(&u64, &u64) -> bool) {
         let grants = self.grants();
         for (at, (token, weight)) in grants.iter().enumerate() {
             for (before, other) in &grants[..at] {
                 let excluded = weight + other > self.limit;
                 assert!(
-                    !excluded || is_right(*before, *token),
+                    !excluded || is_right(before, token),
                     "{token:#x} came after {before:#x}: {grants:x?}"
                 );
             }
@@ -129,12 +118,6 @@ impl Entries {
 
 fn is_valid(hold: &Hold) -> bool {
     !hold.valid_for().is_zero()
-}
-
-/// Asserts that the tokens grow, of holds that all exclude each other.
-#[track_caller]
-pub(crate) fn assert_growing(tokens: &[u64]) {
-    assert!(tokens.is_sorted_by(|one, next| one < next), "not growing: {tokens:x?}");
 }
 
 /// Clients with a session each, opened at the same time.

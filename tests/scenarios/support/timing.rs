@@ -10,7 +10,7 @@ use zklock::{Hold, HoldState, LossReason};
 /// Measures, until it is dropped, how late a thread of this process is that wants to run every two milliseconds.
 pub(crate) struct Noise {
     worst: Arc<AtomicU64>,
-    thread: Option<Thread>,
+    _thread: Thread,
 }
 
 impl Noise {
@@ -20,7 +20,7 @@ impl Noise {
         let thread = Thread::repeat(Duration::from_millis(2), move |late| {
             seen.fetch_max(u64::try_from(late.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
         });
-        Self { worst, thread: Some(thread) }
+        Self { worst, _thread: thread }
     }
 
     pub(crate) fn worst(&self) -> Duration {
@@ -31,14 +31,6 @@ impl Noise {
     /// the server may be slower than this process.
     pub(crate) fn allowance(&self) -> Duration {
         Duration::from_millis(100) + self.worst() * 4
-    }
-}
-
-impl Drop for Noise {
-    fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            thread.end();
-        }
     }
 }
 
@@ -113,7 +105,7 @@ impl Observer {
     /// All samples, after the checks that hold in any case.
     #[track_caller]
     pub(crate) fn finish(self) -> Vec<Sample> {
-        self.thread.end();
+        drop(self.thread);
         let samples = std::mem::take(&mut *self.samples.lock().unwrap_or_else(PoisonError::into_inner));
         let lost = samples.iter().position(|sample| matches!(sample.state, HoldState::Lost(_)));
         if let Some(lost) = lost {
@@ -126,10 +118,10 @@ impl Observer {
     }
 }
 
-/// A thread that repeats something until it is told to end.
+/// A thread that repeats something until this is dropped.
 struct Thread {
     ended: Arc<AtomicBool>,
-    handle: JoinHandle<()>,
+    handle: Option<JoinHandle<()>>,
 }
 
 impl Thread {
@@ -144,11 +136,13 @@ impl Thread {
                 work(start.elapsed().saturating_sub(pause));
             }
         });
-        Self { ended, handle }
+        Self { ended, handle: Some(handle) }
     }
+}
 
-    fn end(self) {
+impl Drop for Thread {
+    fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        self.handle.join().expect("the observer does not panic");
+        self.handle.take().map(JoinHandle::join).transpose().expect("the observer does not panic");
     }
 }
