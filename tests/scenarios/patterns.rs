@@ -1,15 +1,14 @@
 //! Locks in the queues of home-made ones, whose contenders' names a pattern describes.
 
 use crate::support::queue::{acquire, granted, held};
-use crate::support::strangers::put;
+use crate::support::strangers::{put, spec_in};
 use crate::support::{SOON, client, named, operator, proxied_client, says, settled, soon};
 use ground::{Action, Kind, Side, Trigger};
-use std::time::Duration;
 use zklock::further::{Foreign, Naming, Role};
 use zklock::{Client, ErrorKind, Lock, LockSpec, LossReason};
 
 /// The layouts that users have, each with what others write before the number in the way of a mutex or a writer.
-const LAYOUTS: [(&str, &str); 5] = [
+pub(crate) const LAYOUTS: [(&str, &str); 5] = [
     ("{name}_lock_{sequence}", "lock_lock_"),
     ("{any}-{R|W}-{sequence}", "db-7-W-"),
     ("{any}-lock-{sequence}", "7ce1b6a0-1111-4222-8333-123456789abc-lock-"),
@@ -19,10 +18,13 @@ const LAYOUTS: [(&str, &str); 5] = [
 /// Children that are contenders in none of these layouts.
 const OTHERS: [&str; 4] = ["other_lock_", "0123456789abcdef0123456789abcdef__lock__", "n_", "-lock-"];
 
-/// A mutex or a writer.
+/// That of a mutex or a writer.
+pub(crate) fn role_in(pattern: &str) -> Role {
+    if pattern.contains('|') { Role::Write } else { Role::Exclusive }
+}
+
 fn spec(path: &str, pattern: &str) -> LockSpec {
-    let spec = if pattern.contains('|') { LockSpec::write_lock(path) } else { LockSpec::mutex(path) };
-    spec.unwrap().naming(Naming::pattern(pattern).unwrap())
+    spec_in(path, &Naming::pattern(pattern).unwrap(), role_in(pattern))
 }
 
 fn lock(client: &Client, path: &str, pattern: &str) -> Lock {
@@ -40,7 +42,10 @@ fn place(test: &str, number: usize, pattern: &str) -> (String, String) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contenders_that_match_take_their_turns_with_ours_and_all_other_children_are_ignored() {
     let (client, operator) = (named("db7").await, operator());
-    for (number, (pattern, theirs)) in LAYOUTS.into_iter().enumerate() {
+    // What comes before and after the mark in our nodes' names. In the others there is no mark.
+    let parts =
+        [("lock_lock_", None), ("", Some("-W-")), ("", Some("-lock-")), ("lock-", None), ("lock-", Some(""))];
+    for (number, ((pattern, theirs), (head, tail))) in LAYOUTS.into_iter().zip(parts).enumerate() {
         let (path, directory) = &place("turns", number, pattern);
         let lock = lock(&client, path, pattern);
         let others = OTHERS.map(|prefix| put(&operator, directory, prefix));
@@ -53,7 +58,12 @@ async fn contenders_that_match_take_their_turns_with_ours_and_all_other_children
         operator.delete(&ahead);
         let hold = granted(waiting).await;
         let node = hold.node().to_owned();
-        assert!(node.starts_with(directory), "{node}");
+        let name = node.strip_prefix(&format!("{directory}/{head}")).expect(pattern);
+        let (front, digits) = name.split_at(name.len() - 10);
+        let (mark, rest) = front.split_at(if tail.is_some() { 32 } else { 0 });
+        assert!(mark.bytes().all(|byte| byte.is_ascii_hexdigit()), "{pattern}: {name}");
+        assert!(digits.bytes().all(|byte| byte.is_ascii_digit()), "{pattern}: {name}");
+        assert_eq!(rest, tail.unwrap_or_default(), "{pattern}: {name}");
         let contenders = soon(lock.contenders()).await.unwrap();
         let found: Vec<_> =
             contenders.iter().map(|found| (&*found.node, &*found.identity, found.holds)).collect();
@@ -64,25 +74,6 @@ async fn contenders_that_match_take_their_turns_with_ours_and_all_other_children
         operator.delete(&behind);
         others.iter().for_each(|node| operator.delete(node));
         assert_eq!(operator.children(directory), [""; 0], "{pattern}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_nodes_are_named_as_the_pattern_says() {
-    let client = client().await;
-    // What comes before and after the mark.
-    let parts =
-        [("lock_lock_", None), ("", Some("-W-")), ("", Some("-lock-")), ("lock-", None), ("lock-", Some(""))];
-    for (number, ((pattern, _), (head, tail))) in LAYOUTS.into_iter().zip(parts).enumerate() {
-        let (path, directory) = &place("named", number, pattern);
-        let hold = held(&lock(&client, path, pattern)).await;
-        let name = hold.node().strip_prefix(&format!("{directory}/{head}")).unwrap();
-        let (front, digits) = name.split_at(name.len() - 10);
-        assert!(digits.bytes().all(|byte| byte.is_ascii_digit()), "{pattern}: {name}");
-        let (mark, rest) = front.split_at(if tail.is_some() { 32 } else { 0 });
-        assert!(mark.bytes().all(|byte| byte.is_ascii_hexdigit()), "{pattern}: {name}");
-        assert_eq!(rest, tail.unwrap_or_default(), "{pattern}: {name}");
-        soon(hold.release()).await.unwrap();
     }
 }
 
@@ -250,25 +241,6 @@ async fn an_operator_sees_asks_and_evicts_holders() {
         assert!(soon(desk.evict(&other)).await.unwrap());
         operator.delete(&stranger);
         soon(hold.release()).await.unwrap_err();
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn holds_linger_and_are_handed_on_within_the_process() {
-    let (ours, theirs, operator) = (client().await, client().await, operator());
-    for (number, (pattern, _)) in LAYOUTS.into_iter().enumerate() {
-        let (path, directory) = &place("lingers", number, pattern);
-        let lingering = ours.lock(&spec(path, pattern).linger(Duration::from_secs(600))).unwrap();
-        let first = held(&lingering).await;
-        let node = first.node().to_owned();
-        soon(first.release()).await.unwrap();
-        let again = held(&lingering).await;
-        assert_eq!(again.node(), node, "{pattern}: it was kept");
-        soon(again.release()).await.unwrap();
-        // Another that waits gets it.
-        let hold = held(&lock(&theirs, path, pattern)).await;
-        assert_eq!(operator.children(directory).len(), 1, "{pattern}");
-        soon(hold.release()).await.unwrap();
     }
 }
 

@@ -1,11 +1,11 @@
 //! Contenders that cannot see each other: both sides refuse, unless they ignore what they cannot read.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
-use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put};
+use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put, spec_in};
 use crate::support::{SOON, client, operator, says, settled, soon};
 use ground::wire::Mode;
 use zklock::further::{Foreign, Naming, Role};
-use zklock::{Client, ErrorKind, HoldState, Lock, LockSpec, LossReason};
+use zklock::{ErrorKind, HoldState, LockSpec, LossReason};
 
 /// Whether the foreign node is a stranger to a lock of this naming scheme and role. Written by hand from the behaviour of the
 /// libraries, so that the table in the code does not check itself.
@@ -72,7 +72,8 @@ async fn who_ignores_the_unknown_waits_for_a_stranger_that_it_can_read() {
         // A writer of another library is in everybody's way, whatever it can see.
         let prefix = if naming == Naming::Kazoo { FOREIGN[0].0 } else { FOREIGN[4].0 };
         let before = put(&operator, &path, prefix);
-        let task = acquire(&ignoring(&client, &path, naming, role));
+        let careless = spec_in(&path, &naming, role).foreign(Foreign::IgnoreUnknown);
+        let task = acquire(&client.lock(&careless).unwrap());
         operator.wait_for_children(&path, 2, SOON);
         let behind = put(&operator, &path, prefix);
         assert!(!ground::until(A_WHILE / 5, || task.is_finished()), "{path}");
@@ -82,15 +83,6 @@ async fn who_ignores_the_unknown_waits_for_a_stranger_that_it_can_read() {
         soon(hold.release()).await.unwrap();
         operator.delete(&behind);
     }
-}
-
-fn ignoring(client: &Client, path: &str, naming: Naming, role: Role) -> Lock {
-    let spec = match role {
-        Role::Read => LockSpec::read_lock(path),
-        Role::Write => LockSpec::write_lock(path),
-        _ => LockSpec::mutex(path),
-    };
-    client.lock(&spec.unwrap().naming(naming).foreign(Foreign::IgnoreUnknown)).unwrap()
 }
 
 /// A contender of kazoo's `Lock`, and a holder of its `Semaphore`, which has no number.

@@ -1,44 +1,53 @@
-//! Sets of locks that are impossible, and sets that the server refuses.
+//! Sets and choices of locks that are impossible, and sets that the server refuses.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, options, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Proxy, shared};
-use zklock::{Client, ErrorKind};
+use zklock::{Client, Error, ErrorKind, Lock};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
+async fn a_set_or_a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
     let (client, other) = (client().await, client().await);
-    let mutex = client.mutex("/all/input/m").unwrap();
-    let refused = |locks: &[zklock::Lock], parts: &[&str]| {
-        let error = client.all(locks).expect_err("it makes no sense");
-        says(&error, ErrorKind::InvalidInput, parts);
-    };
-    refused(&[], &["one lock at least"]);
+    let [mutex, second] = ["/all/input/m", "/all/input/o"].map(|path| client.mutex(path).unwrap());
     let read = client.read_lock("/all/input/m").unwrap();
-    refused(&[mutex.clone(), read], &["two of them are of one path, but not the same lock", "/all/input/m"]);
     let stranger = other.mutex("/all/input/n").unwrap();
-    refused(&[mutex.clone(), stranger], &["from the client that makes the set"]);
     let exclusive = client.single_node("/all/input/e").unwrap();
-    refused(&[mutex.clone(), exclusive], &["a single-node lock has no queue", "/all/input/e"]);
-    let set = client.all(&[mutex.clone(), client.mutex("/all/input/o").unwrap()]).unwrap();
-    refused(&[set.clone(), client.mutex("/all/input/o").unwrap()], &["two of them are of one path"]);
+    let many: Vec<_> = (0..2000).map(|at| client.mutex(&format!("/all/many/{at}")).unwrap()).collect();
+    let refused = |made: Result<Lock, Error>, parts: &[&str]| {
+        let error = made.expect_err("it makes no sense");
+        says(&error, ErrorKind::InvalidInput, parts);
+        assert!(error.to_string().len() < 1000, "the message names 2,000 paths");
+    };
+    for (make, of, is_too_many) in [
+        (Client::all as fn(&Client, &[Lock]) -> _, "not the same lock", "too many for one request"),
+        (Client::any, "leave one out", "too many to watch"),
+    ] {
+        refused(make(&client, &[]), &["one lock at least"]);
+        let same = [mutex.clone(), read.clone()];
+        refused(make(&client, &same), &["two of them are of one path", of, "/all/input/m"]);
+        refused(make(&client, &[mutex.clone(), stranger.clone()]), &["from the client that makes the"]);
+        let single = [mutex.clone(), exclusive.clone()];
+        refused(make(&client, &single), &["a single-node lock has no queue", "/all/input/e"]);
+        refused(make(&client, &many), &[is_too_many, "/all/many/0"]);
+    }
+    assert!(operator().stat("/all/many").is_none());
+    let set = client.all(&[mutex.clone(), second.clone()]).unwrap();
+    refused(client.all(&[set.clone(), second.clone()]), &["two of them are of one path"]);
     // A set of sets is allowed, and so is a set of one lock, or of one that is named twice.
     assert_eq!(client.all(&[mutex.clone(), mutex.clone()]).unwrap().path(), "/all/input/m");
     assert_eq!(client.all(&[set]).unwrap().path(), "/all/input/m, /all/input/o");
-    soon(held(&client.all(&[mutex]).unwrap()).await.release()).await.unwrap();
+    soon(held(&client.all(std::slice::from_ref(&mutex)).unwrap()).await.release()).await.unwrap();
+    // A choice is neither one of a choice nor of a set, and has no observer.
+    let choice = client.any(&[mutex]).unwrap();
+    refused(client.any(&[second, choice.clone()]), &["is such a choice itself"]);
+    refused(client.all(std::slice::from_ref(&choice)), &["a choice of several locks"]);
+    says(&choice.observe().expect_err("refused"), ErrorKind::InvalidInput, &["a choice"]);
+    soon(held(&choice).await.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn more_than_one_request_takes_is_refused_before_anything_is_sent() {
-    let client = client().await;
-    let locks: Vec<_> =
-        (0..2000).map(|number| client.mutex(&format!("/all/many/{number}")).unwrap()).collect();
-    let error = client.all(&locks).expect_err("too many");
-    says(&error, ErrorKind::InvalidInput, &["too many for one request", "/all/many/0"]);
-    assert!(error.to_string().len() < 1000, "the message names 2,000 paths");
-    assert!(operator().stat("/all/many").is_none());
-    // The prefix of each path on the servers counts as well.
+async fn of_what_is_too_much_for_a_request_the_chroot_is_a_part() {
     let chroot = format!("/{}", "d".repeat(1000));
     operator().create_all(&chroot, "");
     let options = options(&shared().connect_string()).chroot(&chroot);

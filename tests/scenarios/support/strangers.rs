@@ -6,13 +6,18 @@ use zklock::further::{Naming, Role};
 use zklock::{Client, Lock, LockSpec};
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
-pub(crate) fn in_naming(client: &Client, path: &str, naming: &Naming, role: Role) -> Lock {
+/// A mutex, or a side of a read/write lock.
+pub(crate) fn spec_in(path: &str, naming: &Naming, role: Role) -> LockSpec {
     let spec = match role {
         Role::Read => LockSpec::read_lock(path),
         Role::Write => LockSpec::write_lock(path),
         _ => LockSpec::mutex(path),
     };
-    client.lock(&spec.unwrap().naming(naming.clone())).unwrap()
+    spec.unwrap().naming(naming.clone())
+}
+
+pub(crate) fn in_naming(client: &Client, path: &str, naming: &Naming, role: Role) -> Lock {
+    client.lock(&spec_in(path, naming, role)).unwrap()
 }
 
 /// All naming schemes of a mutex, a reader and a writer.
