@@ -47,6 +47,16 @@ pub(crate) fn creation(path: &str, flags: i32) -> Vec<u8> {
     wire::creation(path.as_bytes(), b"data", flags).0
 }
 
+/// The fields after the header of a transaction of these requests.
+pub(crate) fn transaction(requests: &[(i32, Vec<u8>)]) -> Vec<u8> {
+    let head = |operation: i32, is_last: bool| {
+        [&operation.to_be_bytes()[..], &[u8::from(is_last)], &[255; 4]].concat()
+    };
+    let requests =
+        requests.iter().flat_map(|(operation, body)| [head(*operation, false), body.clone()].concat());
+    requests.chain(head(-1, true)).collect()
+}
+
 /// The fields after the header of a request to read something, perhaps with a watch.
 pub(crate) fn reading(path: &str, watch: bool) -> Vec<u8> {
     [text(path), vec![u8::from(watch)]].concat()

@@ -55,9 +55,12 @@ fn each_order_is_carried_out() {
         ("fault delay-reply=1e19 create", "ok 1"),
         ("clear", "ok"),
         ("cut ID", "ok"),
+        // It has no connection any more.
+        ("cut ID", "error there is no such session"),
         ("expire ID", "ok"),
         ("expire ID", "error there is no such session"),
         ("cut ID", "error there is no such session"),
+        ("freeze ID", "error there is no such session"),
         ("cut", "ok"),
         ("expire all", "ok"),
         ("sessions", "ok"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::console::order;
 use crate::support::embedded::{
-    A_WHILE, Answer, EVENT, Raw, SOON, creation, manual, operation, reading, text,
+    A_WHILE, Answer, EVENT, Raw, SOON, creation, manual, operation, reading, text, transaction,
 };
 use ground::until;
 use zklock_testkit::{Fault, Kind, Server};
@@ -90,9 +90,6 @@ fn a_session_that_ends_as_it_comes_back_is_refused() {
 
 /// A request of each kind: the number of the operation, and the fields after its header.
 fn requests() -> Vec<(Kind, i32, Vec<u8>)> {
-    let check =
-        [13_i32.to_be_bytes().as_slice(), &[0], &(-1_i32).to_be_bytes(), &text("/"), &[255; 4]].concat();
-    let last = [(-1_i32).to_be_bytes().as_slice(), &[1], &(-1_i32).to_be_bytes()].concat();
     let none = vec![0; 4];
     vec![
         (Kind::Create, CREATE, creation("/node", 0)),
@@ -106,7 +103,7 @@ fn requests() -> Vec<(Kind, i32, Vec<u8>)> {
         (Kind::Acl, 6, text("/")),
         (Kind::Sync, 9, text("/")),
         (Kind::Ping, 11, vec![]),
-        (Kind::Multi, 14, [check, last].concat()),
+        (Kind::Multi, 14, transaction(&[(13, [text("/"), vec![255; 4]].concat())])),
         (Kind::Auth, 100, [none.clone(), text("digest"), text("me:secret")].concat()),
         (Kind::Watches, 101, [vec![0; 8], none.clone(), none.clone(), none].concat()),
         (Kind::Delete, 2, [text("/node"), vec![255; 4]].concat()),
@@ -184,16 +181,6 @@ fn a_fault_of_a_session_leaves_others_alone() {
     other.send(-2, operation::PING, &[]);
     assert!(other.is_closed(SOON));
     one.is_served();
-}
-
-#[test]
-fn faults_that_are_cleared_strike_nobody() {
-    let server = manual();
-    let injected = server.inject(Fault::lose_request(Kind::Ping).times(9));
-    server.clear_faults();
-    Raw::open(&server).is_served();
-    assert_eq!(injected.strikes(), 0);
-    assert!(!injected.wait(Duration::from_millis(10)));
 }
 
 /// A connection that watches `/watched`, and one that can create it.

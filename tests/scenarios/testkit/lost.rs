@@ -1,6 +1,8 @@
 //! Deletions that were confirmed but are lost: the nodes reappear.
 
-use crate::support::embedded::{A_WHILE, EVENT, Raw, creation, manual, operation, reading, text};
+use crate::support::embedded::{
+    A_WHILE, EVENT, Raw, creation, manual, operation, reading, text, transaction,
+};
 use zklock_testkit::{Fault, Kind, Server};
 
 const EPHEMERAL: i32 = 1;
@@ -56,16 +58,11 @@ fn watchers_hear_of_a_deletion_that_is_lost_and_nothing_of_the_return() {
 fn all_that_a_transaction_has_deleted_comes_back_and_what_it_has_created_stays() {
     let server = manual();
     let mut raw = with_nodes(&server);
-    let head = |operation: i32, is_last: bool| {
-        [&operation.to_be_bytes()[..], &[u8::from(is_last)], &[255; 4]].concat()
-    };
-    let mut multi = Vec::new();
-    for path in ["/stays/below", "/stays", "/mine"] {
-        multi.extend([head(operation::DELETE, false), text(path), vec![255; 4]].concat());
-    }
-    multi.extend([head(operation::CREATE, false), creation("/new", 0), head(-1, true)].concat());
+    let deletion = |path| (operation::DELETE, [text(path), vec![255; 4]].concat());
+    let mut requests = ["/stays/below", "/stays", "/mine"].map(deletion).to_vec();
+    requests.push((operation::CREATE, creation("/new", 0)));
     let injected = server.inject(Fault::bring_back(Kind::Multi));
-    assert_eq!(raw.ask(4, operation::MULTI, &multi).error, 0);
+    assert_eq!(raw.ask(4, operation::MULTI, &transaction(&requests)).error, 0);
     assert_eq!(injected.strikes(), 1);
     assert_eq!(server.children("/").unwrap(), ["mine", "new", "stays", "zookeeper"]);
     assert_eq!(server.children("/stays").unwrap(), ["below"]);

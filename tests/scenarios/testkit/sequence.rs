@@ -1,7 +1,7 @@
 //! The numbers of sequential nodes: they stay at the largest, as in ZooKeeper since 3.6, and begin again if the parent does.
 
 use crate::ground_itself::sequence::sticks_at_the_largest;
-use crate::support::embedded::{Raw, creation, manual, operation};
+use crate::support::embedded::{Raw, creation, manual, operation, transaction};
 
 const SEQUENTIAL: i32 = 2;
 
@@ -15,16 +15,10 @@ fn next(raw: &mut Raw, parent: &str) -> String {
 
 /// Creates children in one transaction, one with each prefix, and returns their numbers.
 fn next_together(raw: &mut Raw, parent: &str, prefixes: &[&str]) -> Vec<String> {
-    let head = |operation: i32, is_last: bool, error: i32| {
-        [&operation.to_be_bytes()[..], &[u8::from(is_last)], &error.to_be_bytes()].concat()
-    };
-    let mut multi = Vec::new();
-    for prefix in prefixes {
-        multi.extend(head(operation::CREATE, false, -1));
-        multi.extend(creation(&format!("{parent}/{prefix}"), SEQUENTIAL));
-    }
-    multi.extend(head(-1, true, -1));
-    let answer = raw.ask(1, operation::MULTI, &multi);
+    let creations = prefixes
+        .iter()
+        .map(|prefix| (operation::CREATE, creation(&format!("{parent}/{prefix}"), SEQUENTIAL)));
+    let answer = raw.ask(1, operation::MULTI, &transaction(&creations.collect::<Vec<_>>()));
     assert_eq!(answer.error, 0);
     let mut rest = &answer.body[..];
     prefixes

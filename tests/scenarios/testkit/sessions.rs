@@ -1,19 +1,7 @@
-//! Sessions that are ended, cut and refused.
+//! Sessions of one server alone.
 
-use crate::support::embedded::{Raw, creation, manual, operation};
+use crate::support::embedded::{Raw, creation, operation};
 use zklock_testkit::Server;
-
-#[test]
-fn there_is_no_ending_or_cutting_of_a_session_that_is_not_there() {
-    let server = manual();
-    let raw = Raw::open(&server);
-    let none = raw.session + 1;
-    assert!(!server.expire(none) && !server.cut_session(none) && !server.freeze_session(none));
-    assert!(server.cut_session(raw.session));
-    assert!(!server.cut_session(raw.session), "it has no connection any more");
-    assert!(server.expire(raw.session));
-    assert!(!server.expire(raw.session));
-}
 
 #[test]
 fn local_sessions_can_have_no_ephemeral_nodes_and_are_told_so() {
