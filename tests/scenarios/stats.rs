@@ -1,23 +1,17 @@
 //! A client's figures about acquires, holds and sessions.
 
+use crate::support::loss::Blow;
 use crate::support::queue::held;
-use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
+use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::until;
 use std::time::Duration;
 use zklock::further::{AcquireOutcome, Histogram};
-use zklock::{Client, ErrorKind, LockSpec, LossReason};
+use zklock::{Client, ErrorKind, LockSpec};
 
 /// How many acquires of this client ended like this, in the order of the outcomes.
 fn outcomes(client: &Client) -> Vec<u64> {
     let stats = client.stats();
-    let all = [
-        AcquireOutcome::Granted,
-        AcquireOutcome::Busy,
-        AcquireOutcome::TimedOut,
-        AcquireOutcome::Failed,
-        AcquireOutcome::Cancelled,
-    ];
-    all.iter().map(|outcome| stats.acquires(*outcome)).collect()
+    AcquireOutcome::ALL.iter().map(|outcome| stats.acquires(*outcome)).collect()
 }
 
 /// The count of the first bucket.
@@ -58,25 +52,23 @@ async fn acquires_are_counted_by_how_they_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn losses_are_counted_by_their_reason() {
+async fn losses_are_counted_by_their_reason_and_once() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
-    let lock = client.mutex("/stats/losses").unwrap();
-    let lost = |reason: LossReason| client.stats().losses_by(reason);
-
-    let hold = held(&lock).await;
-    operator.delete(hold.node());
-    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
-    assert!(until(SOON, || lost(LossReason::NodeDeleted) == 1), "{:?}", client.stats());
-    assert_eq!(client.stats().hold_time.count(), 0, "somebody still has it");
-    drop(hold);
-    assert_eq!(client.stats().hold_time.count(), 1);
-
-    let hold = held(&lock).await;
-    expire_session(&proxy);
-    let reason = soon(hold.lost()).await.unwrap().unwrap();
-    assert!(until(SOON, || lost(reason) == 1), "{:?}", client.stats());
-    assert_ne!(reason, LossReason::NodeDeleted);
-    assert_eq!((client.stats().losses, client.stats().hold_time.count()), (2, 1));
+    let lock = client.lock(&LockSpec::mutex("/stats/losses").unwrap().metrics_name("report")).unwrap();
+    for (ended, blow) in [Blow::NodeDeleted, Blow::Expiry].into_iter().enumerate() {
+        let hold = held(&lock).await;
+        blow.strike(&proxy, &operator, lock.path(), hold.node());
+        assert_eq!(soon(hold.lost()).await, Ok(Some(blow.reason())));
+        assert!(until(SOON, || client.stats().losses_by(blow.reason()) == 1), "{:?}", client.stats());
+        let told = (now(&client, "report"), client.stats().hold_time.count());
+        assert_eq!(told, ((0, 0, false), ended as u64), "it is not held, but somebody still has it");
+        drop(hold);
+        let stats = client.stats();
+        let report = stats.lock("report").unwrap();
+        assert_eq!((now(&client, "report"), report.losses_by(blow.reason())), ((0, 0, false), 1));
+        assert_eq!((stats.losses, stats.hold_time.count()), (ended as u64 + 1, ended as u64 + 1));
+        assert_eq!(report.hold_time.count(), stats.hold_time.count());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -158,20 +150,6 @@ async fn a_lock_with_a_name_has_figures_of_its_own() {
     assert_eq!(outcomes.collect::<Vec<_>>(), [1, 1, 1, 0, 1]);
     assert_eq!((report.acquire_wait.count(), report.hold_time.count()), (1, 1));
     assert_eq!((stats.acquires(AcquireOutcome::Granted), stats.locks.len()), (2, 1));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_hold_of_a_named_lock_is_no_longer_held_and_counts_once() {
-    let client = client().await;
-    let lock = client.lock(&LockSpec::mutex("/stats/named-lost").unwrap().metrics_name("report")).unwrap();
-    let lost = || client.stats().lock("report").unwrap().losses_by(LossReason::NodeDeleted);
-    let hold = held(&lock).await;
-    operator().delete(hold.node());
-    assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::NodeDeleted)));
-    assert_eq!((now(&client, "report"), lost()), ((0, 0, false), 1));
-    drop(hold);
-    assert_eq!((now(&client, "report"), lost()), ((0, 0, false), 1));
-    assert_eq!(client.stats().lock("report").unwrap().hold_time.count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,17 +1,10 @@
 //! The double barrier: its members begin together and end together.
 
-use crate::support::members::{barrier, enters, is_empty, is_open, leaves, there, within};
+use crate::support::members::{barrier, enters, is_empty, is_open, leaves, still_waits, there, within};
 use crate::support::{client, operator, says, settled, soon};
-use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock::further::Member;
 use zklock::{ErrorKind, LossReason};
-
-/// Gives every member the time to pass, before the test says that none does.
-async fn still_waits<T>(task: &JoinHandle<T>) {
-    tokio::time::sleep(Duration::from_millis(150)).await;
-    assert!(!task.is_finished());
-}
 
 async fn entered(task: JoinHandle<Result<Member, zklock::Error>>) -> Member {
     soon(task).await.unwrap().unwrap()

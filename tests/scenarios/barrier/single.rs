@@ -1,5 +1,6 @@
 //! The barrier that one client sets and others wait at.
 
+use crate::support::members::still_waits;
 use crate::support::{
     SESSION, SOON, client, client_of, expire_session, operator, proxied_client, says, soon,
 };
@@ -12,12 +13,6 @@ use zklock::{Client, Error, ErrorKind};
 fn waits(client: &Client, path: &str) -> JoinHandle<Result<(), Error>> {
     let barrier = client.barrier(path).unwrap();
     tokio::spawn(async move { barrier.wait().await })
-}
-
-/// Gives every waiter the time to pass, before the test says that none does.
-async fn still_waits<T>(task: &JoinHandle<T>) {
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(!task.is_finished());
 }
 
 async fn set(path: &str) -> Barrier {

@@ -68,20 +68,23 @@ fn what_is_wrong_with_a_lock_is_said_before_it_connects() {
 }
 
 #[test]
-fn a_wait_for_a_lock_connects_in_its_own_time() {
+fn a_wait_for_a_lock_or_for_a_connection_ends_in_its_own_time_and_the_try_to_connect_goes_on() {
     let proxy = Proxy::before(shared().server(0));
     proxy.refuse(true);
     let client = lazy(&proxy.connect_string(), SOON);
     let lock = client.mutex("/lazy/waits").unwrap();
-    // An error that names this time came when it was over, and not with the connect timeout.
     let timeout = Duration::from_millis(100);
-    says(&lock.acquire_timeout(timeout).wait().unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
-    says(
-        &done(lock.acquire_as(Owner::once(), timeout)).unwrap_err(),
-        ErrorKind::Unreachable,
-        &["check", "100ms"],
-    );
+    for ended in [
+        lock.acquire_timeout(timeout).wait().map(drop),
+        done(lock.acquire_as(Owner::once(), timeout)).map(drop),
+        client.connect_within(timeout).wait().map(drop),
+        done(client.connect_within(timeout)).map(drop),
+    ] {
+        // An error that names this time came when it was over, and not with the connect timeout.
+        says(&ended.unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+    }
 
+    // The try to connect goes on, and its success is for all who come then.
     let (ring, ready) = bell();
     let ticket = lock.acquire_as(Owner::once(), SOON).detach(ring).unwrap();
     let (never, _ready) = bell();
@@ -112,57 +115,28 @@ fn an_interrupt_ends_the_wait_for_a_connection() {
 }
 
 #[test]
-fn many_threads_that_need_it_at_once_connect_once() {
+fn many_threads_that_need_it_at_once_are_all_told_of_a_failure_and_then_connect_once() {
     let proxy = Proxy::before(shared().server(0));
-    let client = lazy(&proxy.connect_string(), SOON);
-    std::thread::scope(|scope| {
-        let connect = || {
-            client.connect_within(None).wait().unwrap();
-            client.session_id()
-        };
-        let threads: Vec<_> = (0..16).map(|_| scope.spawn(connect)).collect();
-        let ids: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        assert!(ids.iter().all(|id| id.is_some() && *id == ids[0]), "{ids:x?}");
-    });
-    assert_eq!(proxy.session().len(), 1);
-}
-
-#[test]
-fn a_failure_is_told_to_all_who_waited_and_the_next_call_tries_again() {
-    let proxy = Proxy::before(shared().server(0));
-    proxy.refuse(true);
-    let patience = Duration::from_millis(300);
+    let patience = Duration::from_secs(1);
     let client = lazy(&proxy.connect_string(), patience);
+    let all = || {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..16).map(|_| scope.spawn(|| client.connect_within(None).wait())).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        })
+    };
+    proxy.refuse(true);
     let begun = Instant::now();
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| client.connect_within(None).wait())).collect();
-        for thread in threads {
-            says(&thread.join().unwrap().unwrap_err(), ErrorKind::Unreachable, &["300ms"]);
-        }
-    });
-    // One after the other would take eight times as long.
+    for failed in all() {
+        says(&failed.unwrap_err(), ErrorKind::Unreachable, &["1s"]);
+    }
+    // One after the other would take sixteen times as long.
     not_later(begun.elapsed(), patience * 6);
     proxy.refuse(false);
-    client.connect_within(None).wait().unwrap();
-}
-
-#[test]
-fn a_timeout_may_end_before_the_try_to_connect() {
-    let proxy = Proxy::before(shared().server(0));
-    proxy.refuse(true);
-    let client = lazy(&proxy.connect_string(), SOON);
-    // An error that names this time came when it was over, and not with the connect timeout.
-    let timeout = Duration::from_millis(100);
-    says(&client.connect_within(timeout).wait().unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
-    says(
-        &done(client.connect_within(timeout)).map(drop).unwrap_err(),
-        ErrorKind::Unreachable,
-        &["check", "100ms"],
-    );
-    // The try goes on, and its success is for all who come then.
-    proxy.refuse(false);
-    done(client.connect_within(None)).unwrap();
-    assert!(client.has_connected());
+    let ids: Vec<_> = all().into_iter().map(|connected| connected.unwrap().session_id()).collect();
+    assert!(ids.iter().all(|id| id.is_some() && *id == ids[0]), "{ids:x?}");
+    assert_eq!(proxy.session().len(), 1);
 }
 
 #[test]

@@ -8,35 +8,23 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock::{Error, ErrorKind, Hold, Lock, LossReason};
 
-const ROUNDS: u64 = 300;
+/// In each fourth the hold is lost.
+const ROUNDS: u64 = 400;
 
-/// A task that asks until an answer says that the lock is no longer held, and returns that answer.
-fn asks(hold: &Arc<Hold>) -> JoinHandle<Error> {
-    let hold = hold.clone();
-    tokio::spawn(async move {
-        loop {
-            if let Err(error) = hold.confirm().await {
-                return error;
+/// Tasks that ask, and commit empty lists of writes, until they are told that the lock is no longer held.
+fn asks(hold: &Arc<Hold>) -> [JoinHandle<Error>; 2] {
+    [false, true].map(|writes| {
+        let hold = hold.clone();
+        tokio::spawn(async move {
+            loop {
+                let told =
+                    if writes { hold.guarded().commit().await.err() } else { hold.confirm().await.err() };
+                if let Some(error) = told {
+                    return error;
+                }
             }
-        }
+        })
     })
-}
-
-/// The same for a task that keeps committing empty lists of writes.
-fn writes(hold: &Arc<Hold>) -> JoinHandle<Error> {
-    let hold = hold.clone();
-    tokio::spawn(async move {
-        loop {
-            if let Err(error) = hold.guarded().commit().await {
-                return error;
-            }
-        }
-    })
-}
-
-/// Waits for a time that differs in each round.
-fn in_the_middle(round: u64) {
-    std::thread::sleep(Duration::from_micros(round * 37 % 1500));
 }
 
 async fn acquire(lock: &Lock) -> Arc<Hold> {
@@ -44,33 +32,24 @@ async fn acquire(lock: &Lock) -> Arc<Hold> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_races_with_a_release_is_done_or_told_of_the_release() {
-    let client = client().await;
-    let lock = client.mutex("/confirm/release").unwrap();
+async fn what_races_with_a_release_or_a_loss_is_done_or_told_of_it() {
+    let (client, operator) = (client().await, operator());
+    let lock = client.mutex("/confirm/races").unwrap();
     for round in 0..ROUNDS {
         let hold = acquire(&lock).await;
-        let told = [asks(&hold), writes(&hold)];
-        in_the_middle(round);
-        soon(hold.release()).await.unwrap();
+        let told = asks(&hold);
+        // For a time that differs in each round.
+        std::thread::sleep(Duration::from_micros(round * 37 % 1500));
+        let end = if round % 4 == 0 {
+            operator.delete(hold.node());
+            ErrorKind::Lost(LossReason::NodeDeleted)
+        } else {
+            soon(hold.release()).await.unwrap();
+            ErrorKind::NotHeld
+        };
         for told in told {
             let error = soon(told).await.unwrap();
-            assert_eq!(error.kind(), ErrorKind::NotHeld, "round {round}: {error}");
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_races_with_a_loss_is_done_or_told_of_the_loss() {
-    let (client, operator) = (client().await, operator());
-    let lock = client.mutex("/confirm/loss").unwrap();
-    for round in 0..ROUNDS / 3 {
-        let hold = acquire(&lock).await;
-        let told = [asks(&hold), writes(&hold)];
-        in_the_middle(round);
-        operator.delete(hold.node());
-        for told in told {
-            let error = soon(told).await.unwrap();
-            assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "round {round}: {error}");
+            assert_eq!(error.kind(), end, "round {round}: {error}");
         }
     }
 }
@@ -81,7 +60,7 @@ async fn a_confirmation_that_waits_for_its_answer_is_told_of_a_release_at_once()
     let hold = acquire(&client.mutex("/confirm/waits").unwrap()).await;
     let gate = Gate::new();
     let asked = proxy.on(Trigger::reply(Kind::Multi).path(hold.node()).then(Action::Pause(gate.clone())));
-    let told = asks(&hold);
+    let [told, _] = asks(&hold);
     assert!(asked.wait(SOON));
     let releasing = hold.clone();
     let release = tokio::spawn(async move { releasing.release().await });

@@ -42,7 +42,7 @@ struct Holder(Process);
 
 impl Holder {
     fn start(hosts: &str, path: &str, session: Duration) -> Self {
-        let process = Process::start(concat!(module_path!(), "::holder"), hosts, path, session);
+        let process = Process::start_with(concat!(module_path!(), "::holder"), hosts, path, session, &[]);
         assert_eq!(process.line(), "begins");
         Self(process)
     }

@@ -6,7 +6,7 @@
 //! phases of the tick; each must count its lease as over before the next is granted.
 
 use crate::support::timing::{Noise, Observer};
-use crate::support::{SOON, client_of, options, soon};
+use crate::support::{SOON, client_of, comes, options, soon};
 use ground::{Direction, Ensemble, Proxy, Server, connect_string};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -69,12 +69,7 @@ impl Pair {
         self.observer
             .first(Instant::now(), SOON, |sample| sample.valid_for > SHORT * 3 / 8 || is_lost(sample.state));
         let lock = self.client.mutex(self.hold.path()).unwrap();
-        let is_queued = async {
-            while !is_lost(self.hold.state()) && lock.contenders().await.unwrap().len() < 2 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        soon(is_queued).await;
+        comes(async || is_lost(self.hold.state()) || lock.contenders().await.unwrap().len() == 2).await;
         !is_lost(self.hold.state())
     }
 
@@ -119,23 +114,21 @@ async fn pairs(path: &str, hosts: &str, waiter: &Client) -> Vec<Pair> {
 }
 
 /// Cuts holders off again and again, and prints how close it was.
-struct Cutter<'a> {
-    name: &'a str,
+struct Cutter {
     hosts: String,
     waiter: Client,
     start: Instant,
     noise: Noise,
-    all: Vec<Duration>,
 }
 
-impl<'a> Cutter<'a> {
-    fn new(name: &'a str, hosts: String, waiter: Client) -> Self {
-        Self { name, hosts, waiter, start: Instant::now(), noise: Noise::measured(), all: Vec::new() }
+impl Cutter {
+    fn new(hosts: String, waiter: Client) -> Self {
+        Self { hosts, waiter, start: Instant::now(), noise: Noise::measured() }
     }
 
     /// Cuts them off once, at a phase of the servers' tick, and returns the least margin.
-    async fn run(&mut self, phase: Duration, cut: impl FnOnce()) -> Duration {
-        let path = format!("/lease-{}-{}", self.name.replace(' ', "-"), self.all.len());
+    async fn run(&self, name: &str, phase: Duration, cut: impl FnOnce()) -> Duration {
+        let path = format!("/lease-{name}-{}", phase.as_micros());
         let pairs = pairs(&path, &self.hosts, &self.waiter).await;
         let (tick, into) = (TICK.as_micros(), self.start.elapsed().as_micros() % TICK.as_micros());
         let wait = (phase.as_micros() + tick - into) % tick;
@@ -146,21 +139,9 @@ impl<'a> Cutter<'a> {
         for pair in pairs {
             margins.push(pair.margin(instant).await);
         }
-        println!("{}: phase {phase:?}: lapsed before the next grant by {:?} ms", self.name, millis(&margins));
-        let least = margins.iter().min().copied().unwrap();
-        self.all.extend(margins);
-        least
+        println!("{path}: lapsed before the next grant by {margins:.0?}, noise {:?}", self.noise.worst());
+        margins.into_iter().min().unwrap()
     }
-
-    fn finish(self) {
-        let (least, most) = (self.all.iter().min().unwrap(), self.all.iter().max().unwrap());
-        let (name, runs, noise) = (self.name, self.all.len(), self.noise.worst());
-        println!("{name}: margins {least:?} to {most:?} of {runs} runs, noise {noise:?}");
-    }
-}
-
-fn millis(durations: &[Duration]) -> Vec<u128> {
-    durations.iter().map(Duration::as_millis).collect()
 }
 
 /// The leader, the follower to cut off, and the other follower.
@@ -177,12 +158,12 @@ async fn the_lease_ends_before_the_next_grant_when_the_holders_server_is_cut_off
     let (leader, follower, _) = roles(&ensemble);
     let waiter = client_of(&leader.address().to_string()).await;
     let link = ensemble.quorum_link(follower, leader);
-    let mut cutter = Cutter::new("server frozen", follower.address().to_string(), waiter.clone());
+    let cutter = Cutter::new(follower.address().to_string(), waiter);
     // The margin shrinks with the phase, until the session is touched again: find the worst moment, just before that.
     let (mut worst, mut step, mut least) = (Duration::ZERO, TICK / 3, Duration::MAX);
     for round in 0..5 {
         let phase = if round < 3 { step * round } else { worst + step };
-        let margin = cutter.run(phase, || link.freeze(Direction::Both)).await;
+        let margin = cutter.run("frozen", phase, || link.freeze(Direction::Both)).await;
         if margin < least {
             (worst, least) = (phase, margin);
         }
@@ -192,16 +173,12 @@ async fn the_lease_ends_before_the_next_grant_when_the_holders_server_is_cut_off
         link.thaw();
         ensemble.wait_until_whole(WHOLE);
     }
-    cutter.finish();
-
-    let mut cutter = Cutter::new("server cut", follower.address().to_string(), waiter);
     let cut = || {
         link.refuse(true);
         link.cut();
     };
-    cutter.run(worst, cut).await;
+    cutter.run("cut", worst, cut).await;
     link.refuse(false);
-    cutter.finish();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -214,14 +191,13 @@ async fn the_lease_ends_before_the_next_grant_when_the_leader_is_killed_too_and_
     let long = Pair::start("/lease-survivor", &hosts, LONG, &waiter).await;
     let (token, session) = (long.hold.token(), long.client.session_id());
     let proxy = Proxy::before(follower);
-    let mut cutter = Cutter::new("leader killed", proxy.connect_string(), waiter);
+    let cutter = Cutter::new(proxy.connect_string(), waiter);
     let killed = Instant::now();
     let cut = || {
         proxy.freeze(Direction::Both);
         leader.kill();
     };
-    cutter.run(Duration::ZERO, cut).await;
-    cutter.finish();
+    cutter.run("killed", Duration::ZERO, cut).await;
     survived(long, killed, token.value(), session).await;
 }
 

@@ -2,77 +2,58 @@
 //! the right nodes are left on the server.
 
 use crate::support::members::{enters, is_empty, leaves, there, waits_to_leave};
-use crate::support::sweep;
-use crate::support::{SOON, client, operator, proxied_client, settled, soon};
-use ground::wire::Admin;
-use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, until};
+use crate::support::sweep::{self, Scene};
+use crate::support::{SOON, client, settled, soon};
+use ground::{Action, Gate, Hook, Kind, Side, Trigger, until};
 use tokio::task::JoinHandle;
-use zklock::further::Member;
-use zklock::{Client, Error};
+use zklock::Error;
 
 /// The messages at which a fault does most harm to a member that comes first, and waits until the barrier is open. The model
 /// check goes through all others.
 const WAITS: [(Kind, Side); 3] =
     [(Kind::Create, Side::Request), (Kind::Create, Side::Reply), (Kind::Event, Side::Reply)];
 
-struct Scene {
-    other: Client,
-    client: Client,
-    proxy: Proxy,
-    admin: Admin,
+fn strike(scene: &Scene, kind: Kind, side: Side, path: &str, action: Action) -> Hook {
+    sweep::strike(&scene.proxy, (kind, side, 1, ""), path, action)
 }
 
-impl Scene {
-    async fn new() -> Self {
-        let (other, (client, proxy)) = (client().await, proxied_client().await);
-        Self { other, client, proxy, admin: operator() }
+/// Drops the call while the message is held, lets the message go, and waits until nothing is owed.
+async fn cancel_at<T>(
+    scene: &Scene,
+    call: JoinHandle<Result<T, Error>>,
+    held: &Hook,
+    gate: &Gate,
+    what: &str,
+) {
+    sweep::drop_at(call, held, what).await;
+    // The message is held, so the client cannot know yet what became of the node. In a leave it may know.
+    if !what.contains("leaves") {
+        assert!(until(SOON, || scene.client.stats().owed == 1), "{what}: nothing is owed");
     }
-
-    fn strike(&self, kind: Kind, side: Side, path: &str, action: Action) -> Hook {
-        sweep::strike(&self.proxy, (kind, side, 1, ""), path, action)
-    }
-
-    /// Drops the call while the message is held, lets the message go, and waits until nothing is owed.
-    async fn cancel_at<T>(&self, call: JoinHandle<Result<T, Error>>, held: &Hook, gate: &Gate, what: &str) {
-        sweep::drop_at(call, held, what).await;
-        // The message is held, so the client cannot know yet what became of the node. In a leave it may know.
-        if !what.contains("leaves") {
-            assert!(until(SOON, || self.client.stats().owed == 1), "{what}: nothing is owed");
-        }
-        gate.open();
-        settled(&self.client).await;
-    }
-
-    /// Two members that are within: ours, and the other client's.
-    async fn two(&self, path: &str) -> (Member, Member) {
-        let other = enters(&self.other, path, 2);
-        let ours = soon(enters(&self.client, path, 2)).await.unwrap().unwrap();
-        (ours, soon(other).await.unwrap().unwrap())
-    }
+    gate.open();
+    settled(&scene.client).await;
 }
 
-fn steps(part: &str) -> impl Iterator<Item = (Kind, Side, String, String)> {
-    WAITS.into_iter().map(move |(kind, side)| {
-        (kind, side, format!("/sweep/{part}-{kind:?}-{side:?}"), format!("{part} {kind:?} {side:?}"))
-    })
+fn steps(part: &str) -> impl Iterator<Item = (Kind, Side, String)> {
+    WAITS.into_iter().map(move |(kind, side)| (kind, side, format!("/sweep/{part}-{kind:?}-{side:?}")))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_enter_that_is_given_up_leaves_no_node() {
-    let scene = Scene::new().await;
-    for (kind, side, path, what) in steps("waits") {
+    let (scene, other_client) = (Scene::new().await, client().await);
+    for (kind, side, path) in steps("waits") {
         scene.admin.create_all(&path, "");
         let gate = Gate::new();
-        let held = scene.strike(kind, side, &path, Action::Pause(gate.clone()));
+        let held = strike(&scene, kind, side, &path, Action::Pause(gate.clone()));
         let listed = scene.proxy.on(Trigger::reply(Kind::GetChildren).path(&path));
         let call = enters(&scene.client, &path, 2);
         let mut other = None;
         if kind == Kind::Event {
             // If the other member came before ours has listed the nodes, ours would open the barrier itself.
-            assert!(listed.wait(SOON), "{what}: ours did not look around");
-            other = Some(soon(enters(&scene.other, &path, 2)).await.unwrap().unwrap());
+            assert!(listed.wait(SOON), "{path}: ours did not look around");
+            other = Some(soon(enters(&other_client, &path, 2)).await.unwrap().unwrap());
         }
-        scene.cancel_at(call, &held, &gate, &what).await;
+        cancel_at(&scene, call, &held, &gate, &path).await;
         if let Some(other) = other {
             there(&scene.admin, &path, 1);
             soon(other.leave()).await.unwrap();
@@ -84,25 +65,25 @@ async fn an_enter_that_is_given_up_leaves_no_node() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_enter_that_is_not_heard_of_leaves_one_member() {
-    let scene = Scene::new().await;
-    for (kind, side, path, what) in steps("reset-waits") {
+    let (scene, other_client) = (Scene::new().await, client().await);
+    for (kind, side, path) in steps("reset-waits") {
         scene.admin.create_all(&path, "");
         let listed = scene.proxy.on(Trigger::reply(Kind::GetChildren).path(&path));
-        let struck = scene.strike(kind, side, &path, Action::DropAndReset);
+        let struck = strike(&scene, kind, side, &path, Action::DropAndReset);
         let call = enters(&scene.client, &path, 2);
         if kind == Kind::Event {
             // As above.
-            assert!(listed.wait(SOON), "{what}: ours did not look around");
+            assert!(listed.wait(SOON), "{path}: ours did not look around");
         } else {
-            assert!(struck.wait(SOON), "{what}");
+            assert!(struck.wait(SOON), "{path}");
         }
         there(&scene.admin, &path, 1);
-        let other = soon(enters(&scene.other, &path, 2)).await.unwrap().unwrap();
+        let other = soon(enters(&other_client, &path, 2)).await.unwrap().unwrap();
         let member = soon(call).await.unwrap().unwrap();
         // After a reconnect the client may learn of the change without the event.
-        assert!(struck.fired() || kind == Kind::Event, "{what}");
+        assert!(struck.fired() || kind == Kind::Event, "{path}");
         let nodes = there(&scene.admin, &path, 2);
-        assert!(nodes.iter().any(|node| member.node().ends_with(node)), "{what}");
+        assert!(nodes.iter().any(|node| member.node().ends_with(node)), "{path}");
         let left = leaves(member);
         soon(other.leave()).await.unwrap();
         soon(left).await.unwrap().unwrap();
@@ -113,22 +94,24 @@ async fn an_enter_that_is_not_heard_of_leaves_one_member() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leave_that_is_given_up_leaves_all_the_same() {
-    let (scene, path) = (Scene::new().await, "/sweep/leaves");
-    let (member, other) = scene.two(path).await;
+    let (scene, other_client, path) = (Scene::new().await, client().await, "/sweep/leaves");
+    let other = enters(&other_client, path, 2);
+    let member = soon(enters(&scene.client, path, 2)).await.unwrap().unwrap();
+    let other = soon(other).await.unwrap().unwrap();
     let gate = Gate::new();
     let watches = waits_to_leave(&scene.proxy, &member, &other);
-    let held = scene.strike(Kind::Event, Side::Reply, path, Action::Pause(gate.clone()));
+    let held = strike(&scene, Kind::Event, Side::Reply, path, Action::Pause(gate.clone()));
     let call = leaves(member);
     assert!(watches.wait(SOON), "ours did not wait");
     let left = leaves(other);
-    scene.cancel_at(call, &held, &gate, "leaves").await;
+    cancel_at(&scene, call, &held, &gate, "leaves").await;
     soon(left).await.unwrap().unwrap();
     is_empty(&scene.admin, path);
 
     // The last member, which deletes `ready`.
     let member = soon(enters(&scene.client, path, 1)).await.unwrap().unwrap();
     let gate = Gate::new();
-    let held = scene.strike(Kind::Multi, Side::Reply, path, Action::Pause(gate.clone()));
-    scene.cancel_at(leaves(member), &held, &gate, "last").await;
+    let held = strike(&scene, Kind::Multi, Side::Reply, path, Action::Pause(gate.clone()));
+    cancel_at(&scene, leaves(member), &held, &gate, "last").await;
     is_empty(&scene.admin, path);
 }

@@ -1,15 +1,14 @@
 //! A writer that takes the read side: at once, with a node of its own, ahead of all waiters. Its lock is reentrant, so
 //! that nobody else can release its holds.
 
+use crate::support::loss::just_after_a_heartbeat;
 use crate::support::queue::reentrant_write;
 use crate::support::{
-    SOON, client, confirmed, expire_session, operator, proxied_client, says, settled, soon,
+    SOON, client, confirmed, expire_session, on_a_thread, operator, proxied_client, says, settled, soon,
 };
 use ground::{Action, Gate, Kind, Message, Side, Trigger};
-use std::sync::Arc;
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason};
+use zklock::{Client, ErrorKind, Hold, HoldState, LockSpec, LossReason};
 
 async fn writes(client: &Client, path: &str) -> Hold {
     soon(reentrant_write(client, path).acquire()).await.unwrap()
@@ -18,31 +17,6 @@ async fn writes(client: &Client, path: &str) -> Hold {
 /// Acquires the read side, in the task that has the write side.
 async fn reads(client: &Client, path: &str) -> Hold {
     soon(client.read_lock(path).unwrap().acquire()).await.unwrap()
-}
-
-/// A writer that goes on to read when it gets an order, in one task. To release its hold elsewhere, drop it.
-struct Downgrade {
-    write: Arc<Hold>,
-    go: Option<oneshot::Sender<()>>,
-    call: JoinHandle<Result<Hold, Error>>,
-}
-
-async fn writer(client: &Client, path: &str) -> Downgrade {
-    let (write, read) = (reentrant_write(client, path), client.read_lock(path).unwrap());
-    let ((written, held), (go, told)) = (oneshot::channel(), oneshot::channel());
-    let call = tokio::spawn(async move {
-        let hold = Arc::new(write.acquire().await?);
-        let _ = written.send(hold);
-        let _ = told.await;
-        read.acquire().await
-    });
-    Downgrade { write: soon(held).await.unwrap(), go: Some(go), call }
-}
-
-impl Downgrade {
-    fn go(&mut self) {
-        self.go.take().and_then(|go| go.send(()).ok()).expect("the task waits for it");
-    }
 }
 
 /// Starts a contender in a separate task, and waits until the queue has this length.
@@ -129,27 +103,29 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant
 async fn a_writer_that_is_lost_meanwhile_does_not_become_a_reader() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let path = "/rwlock/downgrade-lost";
-    let mut downgrade = writer(&client, path).await;
-    // Right after a heartbeat, because the next one would reveal the loss.
-    assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON));
-    operator.delete(downgrade.write.node());
-    downgrade.go();
-    let error = soon(downgrade.call).await.unwrap().unwrap_err();
+    let write = writes(&client, path).await;
+    just_after_a_heartbeat(&proxy);
+    operator.delete(write.node());
+    let read = client.read_lock(path).unwrap();
+    let error = soon(read.acquire()).await.unwrap_err();
     says(&error, ErrorKind::Lost(LossReason::NodeDeleted), &[path, "write side"]);
-    assert_eq!(soon(downgrade.write.lost()).await, Ok(Some(LossReason::NodeDeleted)));
+    assert_eq!(soon(write.lost()).await, Ok(Some(LossReason::NodeDeleted)));
+    drop(write);
     settled(&client).await;
     operator.wait_for_children(path, 0, SOON);
 
     // Its session ends while the transaction is under way.
-    let mut downgrade = writer(&client, path).await;
+    let write = writes(&client, path).await;
     let gate = Gate::new();
     let held = proxy.on(Trigger::request(Kind::Multi).path("-__READ__").then(Action::Pause(gate.clone())));
-    downgrade.go();
-    assert!(held.wait(SOON));
-    expire_session(&proxy);
-    gate.open();
-    let error = soon(downgrade.call).await.unwrap().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Lost(LossReason::SessionExpired), "{error}");
+    let ends = async {
+        assert!(on_a_thread(move || held.wait(SOON)).await);
+        expire_session(&proxy);
+        gate.open();
+    };
+    let (error, ()) = soon(async { tokio::join!(read.acquire(), ends) }).await;
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Lost(LossReason::SessionExpired));
+    drop(write);
     settled(&client).await;
     operator.wait_for_children(path, 0, SOON);
     soon(client.read_lock(path).unwrap().acquire()).await.unwrap().release().await.unwrap();

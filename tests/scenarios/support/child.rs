@@ -45,12 +45,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts one that runs this ignored test, which is named with its module: `concat!(module_path!(), "::name")`.
-    pub(crate) fn start(test: &str, hosts: &str, path: &str, session: Duration) -> Self {
-        Self::start_with(test, hosts, path, session, &[])
-    }
-
-    /// The same, with additions to its environment.
+    /// Starts one that runs this ignored test, which is named with its module, `concat!(module_path!(), "::name")`, with these
+    /// additions to its environment.
     pub(crate) fn start_with(
         test: &str,
         hosts: &str,

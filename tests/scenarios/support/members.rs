@@ -3,6 +3,7 @@
 use crate::support::{SOON, client, soon};
 use ground::wire::Admin;
 use ground::{Hook, Kind, Proxy, Trigger};
+use std::time::Duration;
 use tokio::task::JoinHandle;
 use zklock::further::{DoubleBarrier, Member};
 use zklock::{Client, Error};
@@ -18,6 +19,12 @@ pub(crate) fn enters(client: &Client, path: &str, members: u32) -> JoinHandle<Re
 
 pub(crate) fn leaves(member: Member) -> JoinHandle<Result<(), Error>> {
     tokio::spawn(async move { member.leave().await })
+}
+
+/// Gives everybody the time to pass, before the test says that this one does not.
+pub(crate) async fn still_waits<T>(task: &JoinHandle<T>) {
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    assert!(!task.is_finished());
 }
 
 /// A hook that fires when the member, whose client is behind this proxy, has begun to wait for the other to leave.
