@@ -26,7 +26,7 @@ fn judged(history: &str) -> Vec<String> {
     for event in history.split(", ") {
         match *event.split(' ').collect::<Vec<_>>() {
             [node, "deleted", meanwhile] => {
-                judge.deletes(node.to_owned(), times(meanwhile).0, times(meanwhile).1)
+                judge.deletes(node.to_owned(), times(meanwhile).0, times(meanwhile).1);
             }
             [who, "cut", meanwhile] => {
                 judge.cuts_off((who != "all").then_some(who), times(meanwhile).0, times(meanwhile).1);
