@@ -9,7 +9,6 @@ mod record;
 mod register;
 mod report;
 mod servers;
-mod soak;
 mod swarm;
 mod workers;
 
@@ -27,7 +26,7 @@ use servers::{Kind, Servers};
 use swarm::{OF_CLIENTS, Swarm};
 use workers::{PROGRAMS, Program};
 
-const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--soak] [--waits] [--until-found]
+const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--waits] [--until-found]
 
   --etcd      servers and locks of etcd, in place of ZooKeeper's
   --seconds   how long faults come, 60 by default
@@ -39,7 +38,6 @@ const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] 
   --pace      how long it is from one fault of clients to the next, 2000 by default
   --rest      how long it is from the end of one fault of servers to the next, 2000 by default
   --folder    where claims, and what workers say, are kept
-  --soak      no faults; what workers and servers use is written down and compared
   --waits     it also fails if a lock is free for longer than faults explain while somebody waits; without this that is only told
   --until-found   it is over as soon as zklock is found to lie";
 
@@ -55,7 +53,6 @@ struct Options {
     rest: Duration,
     folder: PathBuf,
     until_found: bool,
-    soak: bool,
     waits: bool,
 }
 
@@ -73,7 +70,6 @@ fn options() -> Result<Options, String> {
         rest: Duration::from_secs(2),
         folder: std::env::temp_dir().join(format!("zklock-chaos-{}", std::process::id())),
         until_found: false,
-        soak: false,
         waits: false,
     };
     let mut words = std::env::args().skip(1);
@@ -91,7 +87,6 @@ fn options() -> Result<Options, String> {
             "--pace" => options.pace = Duration::from_millis(number(next()?)?),
             "--rest" => options.rest = Duration::from_millis(number(next()?)?),
             "--until-found" => options.until_found = true,
-            "--soak" => options.soak = true,
             "--waits" => options.waits = true,
             "--folder" => options.folder = next()?.into(),
             _ => return Err(HELP.to_owned()),
@@ -177,14 +172,9 @@ fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
         field.pass(Duration::from_millis(200))?;
     }
     report.begun();
-    if options.soak {
-        soak::soak(&mut field, Duration::from_secs(*seconds), &options.folder.join("used.tsv"))?;
-    }
-    if !options.soak {
-        // If something cannot be repaired, the error includes everything that was seen before.
-        let problem = strike(&mut field, options, &report).err();
-        field.troubles.extend(problem.map(|problem| problem.to_string()));
-    }
+    // If something cannot be repaired, the error includes everything that was seen before.
+    let problem = strike(&mut field, options, &report).err();
+    field.troubles.extend(problem.map(|problem| problem.to_string()));
     let quiet = now();
     // The remaining waiters wait at most for the session of a client ahead, which ends a tick or two later.
     let patience = SESSION + 2 * TICK + Duration::from_secs(20);

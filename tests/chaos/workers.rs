@@ -121,10 +121,6 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         // If the worker has ended, `ended` reports that.
