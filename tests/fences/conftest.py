@@ -7,11 +7,15 @@ import typing
 
 import boto3
 import databases
+import psycopg
 import pymysql
 import pytest
 import redis
 import servers
+import sinks
 from scenes import eventually
+
+import zklock.testing
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +30,25 @@ def mysql() -> typing.Iterator[databases.Address]:
         with pymysql.connect(host="127.0.0.1", port=server.port, user="root") as connection:
             connection.cursor().execute("CREATE DATABASE test")
         yield databases.Address("mysql", server.port)
+
+
+@pytest.fixture
+def shop(postgresql: databases.Address, monkeypatch: pytest.MonkeyPatch) -> typing.Iterator[psycopg.Connection]:
+    """A new database of that name, to which programs connect that the test starts."""
+    address = postgresql.postgresql
+    for name, value in (("PGHOST", address["host"]), ("PGPORT", address["port"]), ("PGUSER", address["user"])):
+        monkeypatch.setenv(name, str(value))
+    with psycopg.connect(**address, autocommit=True) as admin:
+        admin.execute("DROP DATABASE IF EXISTS shop")
+        admin.execute("CREATE DATABASE shop")
+    with psycopg.connect(**{**address, "dbname": "shop"}, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def zookeeper() -> typing.Iterator[str]:
+    with zklock.testing.Server() as server:
+        yield server.hosts
 
 
 @pytest.fixture
@@ -58,8 +81,7 @@ def redis_cluster_port() -> typing.Iterator[int]:
 def s3() -> typing.Iterator[typing.Any]:
     """A client of a store of objects, with a bucket."""
     with servers.objects() as address:
-        keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": "us-east-1"}
-        client = boto3.client("s3", endpoint_url=address, **keys)
+        client = boto3.client("s3", endpoint_url=address, **sinks.KEYS)
         client.create_bucket(Bucket="bucket")
         yield client
         client.close()

@@ -20,6 +20,7 @@ import psycopg
 import psycopg2
 import pymysql
 import redis
+from databases import Address
 
 import zklock
 from zklock import fence
@@ -178,6 +179,7 @@ class Http:
 
 def application(port: int) -> typing.Any:
     """The server."""
+    address = Address("postgresql", port).postgresql
 
     def app(environ: dict[str, typing.Any], start_response: typing.Any) -> list[bytes]:
         name, token = environ["PATH_INFO"].rpartition("/")[2], int(environ["HTTP_FENCING_TOKEN"])
@@ -185,35 +187,27 @@ def application(port: int) -> typing.Any:
         if given is not None:
             Sql(given).update(name, token)
         else:
-            with psycopg.connect(**postgresql(port)) as connection:
+            with psycopg.connect(**address) as connection:
                 Sql(connection).update(name, token)
         start_response("204 No Content", [])
         return []
 
     @contextlib.contextmanager
     def guard(stamp: fence.Stamp) -> typing.Iterator[typing.Any]:
-        with psycopg.connect(**postgresql(port)) as connection, fence.transaction(connection, stamp):
+        with psycopg.connect(**address) as connection, fence.transaction(connection, stamp):
             yield connection
 
     fenced = fence.wsgi(app, guard)
     return lambda environ, start: (fenced if environ["PATH_INFO"].startswith("/fenced/") else app)(environ, start)
 
 
-def postgresql(port: int) -> dict[str, typing.Any]:
-    return {"host": "127.0.0.1", "port": port, "user": "test", "dbname": "postgres"}
-
-
-def mariadb(port: int) -> dict[str, typing.Any]:
-    return {"host": "127.0.0.1", "port": port, "user": "root", "database": "test"}
-
-
 def connected(where: dict[str, typing.Any]) -> dict[str, typing.Any]:
     """A way to each sink, for one thread."""
-    address = postgresql(where["postgresql"])
+    address = Address("postgresql", where["postgresql"]).postgresql
     return {
         "postgresql": Sql(psycopg.connect(**address), WORDS),
         "psycopg2": Sql(psycopg2.connect(**address)),
-        "mariadb": Sql(pymysql.connect(**mariadb(where["mariadb"]))),
+        "mariadb": Sql(pymysql.connect(**Address("mysql", where["mariadb"]).mysql)),
         "redis": Redis(redis.Redis(port=where["redis"])),
         "objects": Objects(where["objects"]),
         "files": Files(pathlib.Path(where["files"])),

@@ -33,6 +33,7 @@ import pymysql
 import redis
 import servers
 import sinks
+from databases import Address
 from ground import Ground, Proxy
 from moto.server import DomainDispatcherApplication, create_backend_app
 from sinks import Counts
@@ -117,8 +118,8 @@ class Sums:
     """The counts of all sinks."""
 
     def __init__(self, where: dict[str, typing.Any], store: Store) -> None:
-        self._sql = sinks.Sql(psycopg.connect(**sinks.postgresql(where["postgresql"])))
-        self._maria = sinks.Sql(pymysql.connect(**sinks.mariadb(where["mariadb"])))
+        self._sql = sinks.Sql(psycopg.connect(**Address("postgresql", where["postgresql"]).postgresql))
+        self._maria = sinks.Sql(pymysql.connect(**Address("mysql", where["mariadb"]).mysql))
         self._redis = sinks.Redis(redis.Redis(port=where["redis"]))
         self._files = sinks.Files(pathlib.Path(where["files"]))
         self._store = store

@@ -8,13 +8,11 @@ import re
 import subprocess
 import typing
 
-import databases
 import psycopg
 import pytest
 from page import ADDRESS, ROOT
 
 import zklock
-import zklock.testing
 from zklock import fence
 from zklock.fence import Stamp
 
@@ -22,27 +20,6 @@ PAGE = (ROOT / "docs/fencing.md").read_text()
 PROGRAMS = {"c": "zklock-ffi/examples/fenced_postgresql.c", "rust": "tests/fences/pay.rs"}
 LATER = 2**62
 Program = typing.Callable[[], "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def zookeeper() -> typing.Iterator[str]:
-    with zklock.testing.Server() as server:
-        yield server.hosts
-
-
-@pytest.fixture
-def shop(postgresql: databases.Address, monkeypatch: pytest.MonkeyPatch) -> typing.Iterator[psycopg.Connection]:
-    address = postgresql.postgresql
-    for name, value in (("PGHOST", address["host"]), ("PGPORT", address["port"]), ("PGUSER", address["user"])):
-        monkeypatch.setenv(name, str(value))
-    with psycopg.connect(**address, autocommit=True) as admin:
-        admin.execute("DROP DATABASE IF EXISTS shop")
-        admin.execute("CREATE DATABASE shop")
-    with psycopg.connect(**{**address, "dbname": "shop"}, autocommit=True) as connection:
-        connection.execute(fence.create_table("postgresql"))
-        connection.execute("CREATE TABLE account (name TEXT PRIMARY KEY, amount BIGINT)")
-        connection.execute("INSERT INTO account VALUES ('anna', 100)")
-        yield connection
 
 
 def in_c(folder: pathlib.Path, text: str) -> list[str]:
@@ -81,6 +58,9 @@ def test_a_transaction_is_refused_after_a_later_holder(
     text = (ROOT / PROGRAMS[language]).read_text()
     assert ADDRESS in text and f"(../{PROGRAMS[language]})" in PAGE
     words = LANGUAGES[language](tmp_path, text.replace(ADDRESS, zookeeper))
+    shop.execute(fence.create_table("postgresql"))
+    shop.execute("CREATE TABLE account (name TEXT PRIMARY KEY, amount BIGINT)")
+    shop.execute("INSERT INTO account VALUES ('anna', 100)")
 
     def amount() -> object:
         return shop.execute("SELECT amount FROM account").fetchall()

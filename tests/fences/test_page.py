@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import pathlib
 import re
 import typing
 
-import databases
 import httpx
 import psycopg
 import pytest
@@ -17,7 +15,6 @@ from host import Hosts
 from page import ADDRESS, ROOT, blocks
 
 import zklock
-import zklock.testing
 from zklock import fence
 from zklock.fence import Stamp
 
@@ -26,12 +23,6 @@ FENCING, STORES = PAGES = ("docs/fencing.md", "docs/fencing-stores.md")
 PROGRAMS = {heading: files for page in PAGES for heading, files in blocks(page, "python").items()}
 # Greater than any token of a server that has just started.
 LATER = 2**62
-
-
-@pytest.fixture
-def zookeeper() -> typing.Iterator[str]:
-    with zklock.testing.Server() as server:
-        yield server.hosts
 
 
 @pytest.fixture
@@ -78,21 +69,13 @@ def test_every_program_is_tested_and_short() -> None:
                 assert f'"{heading}"' in own and f'"{file}"' in own and len(text.splitlines()) <= 32
 
 
-def test_postgresql(run: Run, zookeeper: str, postgresql: databases.Address, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = postgresql.postgresql
-    for name, value in (("PGHOST", address["host"]), ("PGPORT", address["port"]), ("PGUSER", address["user"])):
-        monkeypatch.setenv(name, str(value))
-    with contextlib.closing(psycopg.connect(**address, autocommit=True)) as admin:
-        # The programs in other languages have one of that name, too.
-        admin.execute("DROP DATABASE IF EXISTS shop")
-        admin.execute("CREATE DATABASE shop")
+def test_postgresql(run: Run, zookeeper: str, shop: psycopg.Connection) -> None:
     assert run("PostgreSQL", "pay.py") == (0, "110\n")
-    with contextlib.closing(psycopg.connect(**{**address, "dbname": "shop"}, autocommit=True)) as shop:
-        shop.execute("UPDATE zklock_fences SET token = %s", (LATER,))
-        assert is_late(run("PostgreSQL", "pay.py"))
-        assert shop.execute("SELECT amount FROM account").fetchall() == [(110,)]
-        (reset,) = re.findall(r"^DELETE .*;$", (ROOT / FENCING).read_text(), re.MULTILINE)
-        shop.execute(reset)
+    shop.execute("UPDATE zklock_fences SET token = %s", (LATER,))
+    assert is_late(run("PostgreSQL", "pay.py"))
+    assert shop.execute("SELECT amount FROM account").fetchall() == [(110,)]
+    (reset,) = re.findall(r"^DELETE .*;$", (ROOT / FENCING).read_text(), re.MULTILINE)
+    shop.execute(reset)
     assert run("PostgreSQL", "pay.py") == (0, "120\n")
 
 
