@@ -138,13 +138,12 @@ class Contest:
     def kill_one_of(self, side: Side) -> None:
         """Kills a peer, in half of the cases one that is inside if there is any, and starts another one in its place."""
         # Spare peers that have not begun yet, as on a slow machine.
-        present = self.register.present()
-        members = [one for one in self.running if one.side is side and one.name in present]
+        members = [one for one in self.running if one.side is side and one.name in self.register.present]
         if not members:
             return
         inside = [one for one in members if one.name in self.register.inside]
         victim = random.choice(inside if inside and random.random() < 0.5 else members)
-        self.register.doom(victim.name)
+        self.register.doomed.add(victim.name)
         victim.process.kill()
         victim.process.wait()
         self.running.remove(victim)
@@ -189,7 +188,7 @@ class Contest:
     def close(self) -> None:
         for one in self.running:
             if one.process.poll() is None:
-                self.register.doom(one.name)
+                self.register.doomed.add(one.name)
                 one.process.kill()
                 one.process.wait()
         shutil.rmtree(self._logs)
@@ -268,7 +267,7 @@ def contend(
             for side in sides:
                 for program in side.programs:
                     contest.start(program, side)
-            assert register.begun.wait(60), f"not all have come: {register.waiting()}\n{contest.said()}"
+            assert register.begun.wait(60), f"only these have come: {register.present}\n{contest.said()}"
             begun = time.monotonic()
             due = 0
             while not register.over.wait(0.02 if cuts else BETWEEN_KILLS):

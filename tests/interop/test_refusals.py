@@ -25,7 +25,7 @@ def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[tuple[Co
             yield contest, node
             # The holder was not disturbed, and the refused contender is gone.
             assert ground.expect_children(path, 1) == [node]
-            register.let_go()
+            register.over.set()
             contest.finish(10)
             assert not register.violations
         finally:
@@ -36,7 +36,7 @@ def refuses(contest: Contest, node: str, face: str, *options: str) -> None:
     """Checks that this face ends at once, and names the node of the contender that would not see it."""
     contestant = contest.start(face, zklock_side("mutex", *options))
     contest.running.remove(contestant)
-    contest.register.doom(contestant.name)
+    contest.register.doomed.add(contestant.name)
     status = contestant.process.wait(30)
     assert status != 0 and node in contestant.said(), (face, status, contestant.said())
 
