@@ -22,11 +22,7 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
     # Not a container, which the server would delete between two turns, so that the numbers of the nodes would start again.
     ground(f"create {path}")
     yield path
-    for child in ground.children(path):
-        if child in ("locks", "leases"):
-            ground.expect_children(f"{path}/{child}", 0)
-            ground(f"delete {path}/{child}")
-    ground.expect_children(path, 0)
+    ground.expect_free(path)
 
 
 @pytest.fixture
