@@ -71,9 +71,9 @@ PROGRAMS: dict[str, list[str]] = {
 FACES = ("python", "cpp")
 
 
-def curators_program(name: str, *words: str) -> subprocess.Popen[str]:
-    """Starts another program in peers/java, with Curator, which prints its steps line by line."""
-    command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], name, *words]
+def curators_steps(*words: str) -> subprocess.Popen[str]:
+    """Starts Curator in what is no contest. It prints its steps line by line."""
+    command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], "CuratorSteps", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

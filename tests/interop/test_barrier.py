@@ -9,7 +9,7 @@ import time
 import typing
 
 import zklock
-from contest import curators_program
+from contest import curators_steps
 from ground import Ground
 
 Figures = typing.Callable[[str], None]
@@ -19,10 +19,6 @@ Said = dict[str, list[int]]
 ROUNDS = 20
 OURS, CURATORS = 3, 2
 SOON = 60.0
-
-
-def curator(*words: str) -> subprocess.Popen[str]:
-    return curators_program("BarrierRounds", *words)
 
 
 def said_by(process: subprocess.Popen[str]) -> Said:
@@ -55,7 +51,7 @@ def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures
     hosts, begun = ground("servers"), time.monotonic()
     ours: list[Said] = [collections.defaultdict(list) for _ in range(OURS)]
     threads = [threading.Thread(target=go_round, args=(hosts, path, said), daemon=True) for said in ours]
-    others = [curator(hosts, "double", path, str(OURS + CURATORS), str(ROUNDS)) for _ in range(CURATORS)]
+    others = [curators_steps(hosts, "double", path, str(OURS + CURATORS), str(ROUNDS)) for _ in range(CURATORS)]
     for thread in threads:
         thread.start()
     members = [said_by(process) for process in others] + ours
@@ -78,15 +74,15 @@ def test_barrier_with_curator(ground: Ground, path: str) -> None:
     with zklock.Client(hosts) as client:
         barrier = client.barrier(place)
         assert barrier.set()
-        waiter = curator(hosts, "wait", place)
+        waiter = curators_steps(hosts, "wait", place)
         assert waiter.stdout is not None and waiter.stdout.readline().startswith("waits")
         removed = time.monotonic_ns()
         assert barrier.remove()
         assert said_by(waiter)["passes"][0] > removed
-        said_by(curator(hosts, "set", place))
+        said_by(curators_steps(hosts, "set", place))
         assert barrier.is_set() and not barrier.set()
         passes = threading.Thread(target=barrier.wait, daemon=True)
         passes.start()
-        said_by(curator(hosts, "remove", place))
+        said_by(curators_steps(hosts, "remove", place))
         passes.join(SOON)
         assert not passes.is_alive() and not barrier.is_set()
