@@ -38,68 +38,56 @@ CURATOR_THAT_DOWNGRADES = "5.5.0"
 CURATORS = ("4.0.0", "5.9.0")
 
 
-def _java(curator: str) -> list[str]:
+def _java(peer: str, curator: str = "/usr/share/java/{}.jar") -> list[str]:
     """A peer with Curator's jars by this pattern."""
     jars = [curator.format(jar) for jar in _CURATOR.split()] + [f"/usr/share/java/{jar}.jar" for jar in _JARS.split()]
-    return _java_with(str(BUILT / "java"), *jars)
+    return _java_with(peer, str(BUILT / "java"), *jars)
 
 
-def _java_with(*class_path: str) -> list[str]:
+def _java_with(peer: str, *class_path: str) -> list[str]:
     # Start as quickly as possible, because it is killed soon.
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx64m"]
-    return ["java", *quick, "-cp", ":".join(class_path), "Peer"]
+    return ["java", *quick, "-cp", ":".join(class_path), peer]
 
 
 _PYTHON = [sys.executable, "-X", "faulthandler"]
 
 PROGRAMS: dict[str, list[str]] = {
-    # zklock's faces.
-    "python": [*_PYTHON, str(HERE / "peers/zklock_peer.py")],
-    "cpp": [str(BUILT / "peer-cpp")],
-    # The others.
-    "curator": _java("/usr/share/java/{}.jar"),
-    "curator-that-downgrades": _java(f"{BUILT}/curator/{{}}-{CURATOR_THAT_DOWNGRADES}.jar"),
+    "zklock": [*_PYTHON, str(HERE / "peers/zklock_peer.py")],
+    "curator": _java("CuratorPeer"),
+    "curator-that-downgrades": _java("CuratorPeer", f"{BUILT}/curator/{{}}-{CURATOR_THAT_DOWNGRADES}.jar"),
     **{
-        f"curator-{version}": _java_with(f"{BUILT}/curators/{version}/classes", f"{BUILT}/curators/{version}/jars/*")
+        f"curator-{version}": _java_with("CuratorPeer", f"{BUILT}/curators/{version}/classes", f"{BUILT}/curators/{version}/jars/*")
         for version in CURATORS
     },
-    "writelock": _java("/usr/share/java/{}.jar"),
-    "home-made": _java("/usr/share/java/{}.jar"),
+    "writelock": _java("WriteLockPeer"),
     "kazoo": [*_PYTHON, str(HERE / "peers/kazoo_peer.py")],
     "go": [str(BUILT / "peer-go")],
 }
-FACES = ("python", "cpp")
 
 
 def curators_steps(*words: str) -> subprocess.Popen[str]:
     """Starts Curator in what is no contest. It prints its steps line by line."""
-    command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], "CuratorSteps", *words]
+    command = ["setpriv", "--pdeathsig", "KILL", *_java("CuratorSteps"), *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 class Side(typing.NamedTuple):
     """Contenders that are killed and replaced by turns."""
 
-    programs: typing.Sequence[str]
+    program: str
     kind: str
     options: typing.Sequence[str] = ()
+    count: int = 2
     # On its way to the server, if the side is to be cut off, too.
     proxy: Proxy | None = None
-
-
-def zklock_side(kind: str, *options: str, faces: typing.Sequence[str] = (*FACES, "python")) -> Side:
-    return Side(faces, kind, options)
-
-
-def foreign_side(library: str, kind: str, *options: str, count: int = 2) -> Side:
-    return Side([library] * count, kind, [*([library] if library in ("writelock", "home-made") else []), *options])
 
 
 class Contestant:
     """A running peer."""
 
-    def __init__(self, name: str, program: str, side: Side, process: subprocess.Popen[bytes], log: pathlib.Path) -> None:
-        self.name, self.program, self.side, self.process, self.log = name, program, side, process, log
+    def __init__(self, name: str, side: Side, process: subprocess.Popen[bytes], log: pathlib.Path) -> None:
+        self.name, self.side, self.process, self.log = name, side, process, log
 
     def said(self) -> str:
         """The end of its output."""
@@ -118,10 +106,10 @@ class Contest:
         self.running: list[Contestant] = []
         self.killed = self.lost = self.expired = 0
 
-    def start(self, program: str, side: Side) -> Contestant:
-        name = f"{program}-{next(self._numbers[program])}"
+    def start(self, side: Side) -> Contestant:
+        name = f"{side.program}-{next(self._numbers[side.program])}"
         hosts = side.proxy.hosts if side.proxy else self._hosts
-        words = [*PROGRAMS[program], hosts, side.kind, self._path, str(SESSION_MS), self.register.address, name]
+        words = [*PROGRAMS[side.program], hosts, side.kind, self._path, str(SESSION_MS), self.register.address, name]
         log = self._logs / name
         with log.open("wb") as out:
             # The peer ends with this process, in whatever way that ends.
@@ -131,7 +119,7 @@ class Contest:
                 stdout=out,
                 stderr=out,
             )
-        contestant = Contestant(name, program, side, process, log)
+        contestant = Contestant(name, side, process, log)
         self.running.append(contestant)
         return contestant
 
@@ -148,7 +136,7 @@ class Contest:
         victim.process.wait()
         self.running.remove(victim)
         self.killed += 1
-        self.start(victim.program, side)
+        self.start(side)
 
     def lose_a_reply(self, side: Side) -> None:
         """Loses the reply to the side's next creation of a node, and the connection."""
@@ -237,8 +225,8 @@ def contend(
     side also loses a reply, and all its sessions."""
     if cuts:
         sides = [side._replace(proxy=ground.proxy()) for side in sides]
-    first = sum(len(side.programs) for side in sides)
-    programs = {program for side in sides for program in side.programs}
+    first = sum(side.count for side in sides)
+    programs = {side.program for side in sides}
     share = grants / len(programs) / 10
 
     def has_shown() -> bool:
@@ -265,8 +253,8 @@ def contend(
         faults = itertools.cycle([(step, side) for step in steps for side in sides])
         try:
             for side in sides:
-                for program in side.programs:
-                    contest.start(program, side)
+                for _ in range(side.count):
+                    contest.start(side)
             assert register.begun.wait(60), f"only these have come: {register.present}\n{contest.said()}"
             begun = time.monotonic()
             due = 0

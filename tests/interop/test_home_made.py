@@ -5,10 +5,10 @@ from __future__ import annotations
 import typing
 
 import pytest
-from contest import GRANTS, Outcome, contend, foreign_side, zklock_side
+from contest import GRANTS, Outcome, Side, contend
 from ground import Ground
 
-# The layouts of peers/java/HomeMadePeer.java.
+# The layouts of peers/kazoo_peer.py.
 PATTERNS = {
     "named": "{name}_lock_{sequence}",
     "host": "{any}-{R|W}-{sequence}",
@@ -20,8 +20,8 @@ PATTERNS = {
 
 def contended(ground: Ground, path: str, layout: str, pattern: str, **more: typing.Any) -> Outcome:
     kind = "rw" if layout == "host" else "mutex"
-    ours = zklock_side(kind, f"--naming={pattern}", faces=("python", "cpp"))
-    return contend(ground, path, [foreign_side("home-made", kind, layout), ours], **more)
+    sides = [Side("kazoo", kind, [f"--home-made={layout}"]), Side("zklock", kind, [f"--naming={pattern}"])]
+    return contend(ground, path, sides, **more)
 
 
 @pytest.mark.parametrize("layout", PATTERNS)
@@ -30,7 +30,7 @@ def test_both_sides_have_their_turns_in_a_home_made_queue(
 ) -> None:
     def shows(peak: int, together: set[frozenset[str]]) -> bool:
         # Readers of both sides were inside at once.
-        return layout != "host" or any("home-made" in pair and len(pair) == 2 for pair in together)
+        return layout != "host" or any("kazoo" in pair and len(pair) == 2 for pair in together)
 
     more: dict[str, typing.Any] = {"grants": max(GRANTS, 1000), "cuts": True, "shows": shows}
     if layout == "named":

@@ -7,7 +7,7 @@ import sys
 import typing
 
 import pytest
-from contest import HERE, contend, foreign_side
+from contest import HERE, Side, contend
 from ground import Ground
 from register import Register, Rules
 
@@ -110,4 +110,4 @@ def test_a_lost_session_is_excused_where_nobody_could_know_better() -> None:
 
 def test_libraries_that_do_not_see_each_other_are_caught(ground: Ground, path: str) -> None:
     with pytest.raises(AssertionError, match="came in"):
-        contend(ground, path, [foreign_side("curator", "mutex", count=1), foreign_side("kazoo", "mutex")], kills=False)
+        contend(ground, path, [Side("curator", "mutex", count=1), Side("kazoo", "mutex")], kills=False)

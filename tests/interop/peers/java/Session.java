@@ -40,8 +40,4 @@ final class Session {
     int losses() {
         return losses.get();
     }
-
-    void close() throws InterruptedException {
-        client.close();
-    }
 }

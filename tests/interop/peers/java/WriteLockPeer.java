@@ -9,12 +9,18 @@ final class WriteLockPeer {
     private final String path;
     private Session session;
 
-    WriteLockPeer(String connect, String path, int timeout) throws Exception {
+    public static void main(String[] words) throws Exception {
+        WriteLockPeer peer = new WriteLockPeer(words[0], words[2], Integer.parseInt(words[3]));
+        Peer.run(words, peer::turn);
+        peer.session.client.close();
+    }
+
+    private WriteLockPeer(String connect, String path, int timeout) throws Exception {
         this.path = path;
         session = new Session(connect, timeout);
     }
 
-    boolean turn(Line line) throws Exception {
+    private boolean turn(Line line) throws Exception {
         if (session.isExpired()) session = session.renewed();
         try {
             return lockAndUnlock(line);
@@ -41,16 +47,12 @@ final class WriteLockPeer {
             }
             int before = session.losses();
             line.enter("x", lock.getId());
-            return session.isExpired() || session.losses() != before ? line.lost("connection") : line.leave();
+            return line.leave(!session.isExpired() && session.losses() == before);
         } finally {
             synchronized (lock) { // So that no watch of its own comes in between.
                 lock.unlock();
                 lock.close();
             }
         }
-    }
-
-    void close() throws InterruptedException {
-        session.close();
     }
 }
