@@ -15,7 +15,10 @@ use ground::{Ensemble, Proxy, until};
 use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
 
-use crate::support::{LEFT, Process, SOON, is_alive, left_with, of_job, only_child, path, signal, zklock_at};
+use crate::support::{
+    LEFT, Process, SOON, is_alive, left_with, looks_at, of_job, only_child, open_files, path, signal,
+    zklock_at,
+};
 
 /// The session timeout.
 const LONG: Duration = Duration::from_secs(100);
@@ -58,11 +61,6 @@ fn next(path: &str, pids: &[Pid]) -> Process {
     started(path, &[], &looks_at(pids))
 }
 
-fn looks_at(pids: &[Pid]) -> String {
-    let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
-    format!("for pid in {}; do kill -0 $pid 2>/dev/null && echo $pid; done; echo looked", pids.join(" "))
-}
-
 /// The node of the one that holds the lock.
 fn node(path: &str) -> String {
     let [node] = &operator().wait_for_children(path, 1, SOON)[..] else { unreachable!("as asked") };
@@ -85,13 +83,8 @@ fn is_granted_at_once(next: Process, killed: Instant) {
 /// Copies of the ends of sockets that a process has, as one of its children would inherit them.
 fn inherited(pid: Pid) -> Vec<OwnedFd> {
     let process = pidfd_open(pid, PidfdFlags::empty()).expect("it is our child");
-    let is_socket = |number: &i32| {
-        let target = fs::read_link(format!("/proc/{pid}/fd/{number}")).unwrap_or_default();
-        target.to_string_lossy().starts_with("socket:")
-    };
-    let numbers = fs::read_dir(format!("/proc/{pid}/fd")).expect("it is ours");
-    let numbers = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let copies = numbers.filter(is_socket).map(|number| {
+    let sockets = open_files(pid).into_iter().filter(|(_, target)| target.starts_with("socket:"));
+    let copies = sockets.map(|(number, _)| {
         pidfd_getfd(&process, number, PidfdGetfdFlags::empty()).expect("a parent may have a copy")
     });
     copies.collect()
@@ -102,10 +95,7 @@ fn is_connected(pid: Pid) -> bool {
     let connections = fs::read_to_string(format!("/proc/{pid}/net/tcp")).unwrap_or_default();
     let is_tcp =
         |number: &str| connections.lines().any(|line| line.split_whitespace().nth(9) == Some(number));
-    let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
-    let mut targets =
-        links.filter_map(|link| fs::read_link(link.ok()?.path()).ok()?.into_os_string().into_string().ok());
-    targets.any(|target| {
+    open_files(pid).values().any(|target| {
         target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).is_some_and(is_tcp)
     })
 }
@@ -162,30 +152,22 @@ fn a_closed_end_of_the_socket_is_no_death() {
 }
 
 #[test]
-fn a_stopped_zklock_keeps_its_session() {
-    let path = path();
-    let process = started(&path, &["--at-most", "500ms"], "echo $$; exec sleep 1000");
-    let (pids, node) = (process.numbers(), node(&path));
-    process.signal(Signal::STOP);
-    assert!(until(SOON, || !is_alive(pids[0])), "the warden has ended it in time");
-    // If the session were ended, it would be in this time, or much later.
-    std::thread::sleep(Duration::from_secs(1));
-    assert!(stat(&node).is_some(), "the session of a living process was ended");
-    process.signal(Signal::CONT);
-    assert_eq!(process.output().code, Some(124));
-}
-
-#[test]
-fn a_zklock_that_is_killed_while_it_is_stopped_is_dead() {
-    let path = path();
-    let process = started(&path, &["--at-most", "500ms"], "echo $$; exec sleep 1000");
-    let pids = process.numbers();
-    let next = next(&path, &pids);
-    process.signal(Signal::STOP);
-    assert!(until(SOON, || !is_alive(pids[0])), "the warden has ended it in time");
-    let killed = Instant::now();
-    process.signal(Signal::KILL);
-    is_granted_at_once(next, killed);
+fn a_stopped_zklock_keeps_its_session_until_it_goes_on_or_is_killed() {
+    for (end, code) in [(Signal::CONT, Some(124)), (Signal::KILL, None)] {
+        let path = path();
+        let process = started(&path, &["--at-most", "500ms"], "echo $$; exec sleep 1000");
+        let (pids, node) = (process.numbers(), node(&path));
+        let next = next(&path, &pids);
+        process.signal(Signal::STOP);
+        assert!(until(SOON, || !is_alive(pids[0])), "the warden has ended it in time");
+        // If the session were ended, it would be in this time, or much later.
+        std::thread::sleep(Duration::from_secs(1));
+        assert!(stat(&node).is_some(), "the session of a living process was ended");
+        let ended = Instant::now();
+        process.signal(end);
+        is_granted_at_once(next, ended);
+        assert_eq!(process.output().code, code);
+    }
 }
 
 #[test]

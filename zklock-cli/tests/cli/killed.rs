@@ -2,7 +2,9 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Process, is_alive, of_job, only_child, operator, path, run, signal};
+use crate::support::{
+    Process, delete_holder, is_alive, looks_at, of_job, only_child, output, path, run, signal,
+};
 
 #[test]
 fn a_command_ends_when_its_warden_is_killed() {
@@ -25,8 +27,7 @@ fn a_warden_that_was_stopped_is_woken_when_it_is_needed() {
     let process = Process::start(&mut run(&path, &[], "echo $$; exec sleep 1000"));
     let pids = process.numbers();
     signal(only_child(process.pid()), Signal::STOP);
-    let node = operator().children(&path).remove(0);
-    operator().delete(&format!("{path}/{node}"));
+    delete_holder(&path);
     assert_eq!(process.output().code, Some(122));
     assert!(!is_alive(pids[0]));
 }
@@ -38,13 +39,7 @@ fn a_command_is_dead_before_the_lease_of_a_stopped_zklock_ends() {
     let pids = process.numbers();
     process.signal(Signal::STOP);
     // The next is granted the lock when the session is over, and its command looks.
-    let alive = format!(
-        "for pid in {} {} {}; do kill -0 $pid 2>/dev/null && echo alive; done; echo looked",
-        pids[0], pids[1], pids[2]
-    );
-    let next = Process::start(&mut run(&path, &[], &alive));
-    assert_eq!(next.line(), "looked\n");
-    assert_eq!(next.output().code, Some(0));
+    output(&mut run(&path, &[], &looks_at(&pids))).is(0, "looked\n");
     process.signal(Signal::CONT);
     assert_eq!(process.output().code, Some(122));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::support::{Folder, Process, SOON, operator, output, path, run, zklock_there};
+use crate::support::{Folder, Process, SOON, delete_holder, operator, output, path, run, zklock_there};
 
 /// The unit that packages bring.
 const UNIT: &str = include_str!("../../../packaging/zklock@.service");
@@ -124,8 +124,7 @@ fn signs_of_life_end_with_the_lease() {
     process.line();
     while systemd.hears() != "WATCHDOG=1" {}
     assert_eq!(systemd.hears(), "WATCHDOG=1");
-    let node = operator().children(&path).remove(0);
-    operator().delete(&format!("{path}/{node}"));
+    delete_holder(&path);
     process.error_line("is lost");
     systemd.hears_within(Duration::from_millis(1));
     // The command still runs. This is for nothing to happen in.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ground::{Direction, Ensemble, Proxy};
 
-use crate::support::{Process, SOON, is_alive, of_job, output, zklock_at};
+use crate::support::{Process, SOON, is_alive, looks_at, of_job, output, zklock_at};
 
 /// In the ordinary run, and in the long one.
 const TRIALS: (u32, u32) = (5, 100);
@@ -42,13 +42,9 @@ fn is_dead_before_the_next(proxy: &Proxy, hosts: &str, path: &str) -> bool {
     let script = of_job("trap '' TERM HUP INT");
     let cut_off = Process::start(&mut run(&proxy.connect_string(), "2s", &script));
     let Some(pids) = cut_off.numbers_if_it_runs() else { return false };
-    let [a, b, c] = pids[..] else { unreachable!("as the script says") };
     proxy.freeze(Direction::Both);
     // The next command looks before it does anything else.
-    let script = format!(
-        "for pid in {a} {b} {c}; do kill -0 $pid 2>/dev/null && echo $pid; done; echo looked; exit 0"
-    );
-    let next = output(&mut run(hosts, "10s", &script));
+    let next = output(&mut run(hosts, "10s", &looks_at(&pids)));
     if next.code == Some(122) && next.out.is_empty() {
         return false;
     }

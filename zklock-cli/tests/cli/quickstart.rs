@@ -4,7 +4,7 @@ use ground::until;
 use rustix::process::{Pid, Signal};
 
 use crate::support::{
-    Folder, LEFT, Process, SOON, is_alive, left_with, output, servers, signal, zklock, zklock_at,
+    Folder, LEFT, Process, SOON, children, is_alive, left_with, output, servers, signal, zklock, zklock_at,
 };
 
 /// After the time; the tokens are a to d.
@@ -101,10 +101,7 @@ fn start_until(moment: &str) -> (Process, Pid, Vec<Pid>) {
             break line.split_whitespace().nth(2).expect("a name").to_owned();
         }
     };
-    let pid = process.pid();
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("it runs");
-    let children: Vec<Pid> =
-        children.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect();
+    let children = children(process.pid());
     let is_called = |pid: &&Pid| {
         let words = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         words.contains(&format!("\0__worker\0{name}\0"))

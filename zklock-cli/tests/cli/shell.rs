@@ -1,6 +1,5 @@
 //! `zklock acquire`, `zklock held` and `zklock release`: a lock for a shell, over several commands.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,8 +12,8 @@ use rustix::process::{Pid, Signal};
 use crate::support::pty::OnTerminal;
 use crate::support::transcript::plain;
 use crate::support::{
-    LEFT, Process, SOON, delete_holder, holder, is_alive, operator, output, path, run, servers, signal,
-    with_environment_of, zklock, zklock_at, zklock_there,
+    LEFT, Process, SOON, delete_holder, holder, is_alive, open_files, operator, output, path, run, servers,
+    signal, with_environment_of, zklock, zklock_at, zklock_there,
 };
 
 /// The shells of this machine. Any has the first two.
@@ -285,13 +284,10 @@ fn the_keeper_has_nothing_of_the_shell_open() {
     let mut terminal = OnTerminal::start(&command);
     terminal.shows("\n");
     let keeper = keeper(&path);
-    let files: BTreeSet<String> = fs::read_dir(format!("/proc/{keeper}/fd"))
-        .expect("it runs")
-        .filter_map(|entry| Some(fs::read_link(entry.ok()?.path()).ok()?.display().to_string()))
-        .collect();
+    let files = open_files(keeper);
     let own =
         |file: &String| file == "/dev/null" || file.starts_with("socket:") || file.starts_with("anon_inode:");
-    assert!(files.iter().all(own), "{files:?}");
+    assert!(files.values().all(own), "{files:?}");
     assert_eq!(fs::read_link(format!("/proc/{keeper}/cwd")).expect("it runs"), Path::new("/"));
     let stat = fs::read_to_string(format!("/proc/{keeper}/stat")).expect("it runs");
     let after_name: Vec<_> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();

@@ -2,6 +2,7 @@
 //!
 //! The program is this one, told to run the ignored test at the end.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufRead};
 use std::net::TcpListener;
@@ -12,12 +13,14 @@ use std::time::Instant;
 
 use ground::{Ensemble, until};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use zklock::further::{Credentials, Tls};
 use zklock::{Client, ClientOptions, ErrorKind};
 
-use super::{LONG, inherited, node, servers, stat};
-use crate::support::{Process, SOON, is_alive, left_with, path, zklock};
+use super::{LONG, command_at, inherited, is_granted_at_once, next, node, servers, stat};
+use crate::support::{
+    Process, SOON, is_alive, left_with, looks_at, only_child, open_files, path, signal, zklock,
+};
 
 /// What the program gets from its test: which lock it holds, and where.
 const LOCK: &str = "PROGRAM_LOCK";
@@ -28,47 +31,26 @@ const CERTIFICATES: &str = "PROGRAM_CERTIFICATES";
 const MARK: &str = "@program ";
 
 /// The program, when it holds the lock.
-struct Holder {
-    process: Process,
+fn holder(mut command: Command) -> Process {
+    let process = Process::start(&mut command);
+    assert_eq!(says(&process), "holds");
+    process
 }
 
-impl Holder {
-    fn start(path: &str) -> Self {
-        Self::started(command(path))
-    }
-
-    fn started(mut command: Command) -> Self {
-        let process = Process::start(&mut command);
-        wait_for(&process, "holds");
-        Self { process }
-    }
-
-    fn pid(&self) -> Pid {
-        self.process.pid()
-    }
-
-    /// Its only child.
-    fn guardian(&self) -> Pid {
-        let guardian = children(self.pid());
-        assert_eq!(guardian.len(), 1);
-        guardian[0]
-    }
-
-    /// What it is told to do.
-    fn told(&mut self, what: &str) {
-        self.process.write(&format!("{what}\n"));
-    }
-
-    fn kill(&self) -> Instant {
-        let killed = Instant::now();
-        self.process.signal(Signal::KILL);
-        killed
+/// What the program says next.
+fn says(process: &Process) -> String {
+    loop {
+        if let Some(said) = process.line().strip_prefix(MARK) {
+            return said.trim().to_owned();
+        }
     }
 }
 
-fn wait_for(process: &Process, what: &str) {
-    let wanted = format!("{MARK}{what}\n");
-    while process.line() != wanted {}
+/// Kills the program, and sees that the next has the lock before the session could time out.
+fn next_is_granted_at_once(holder: &Process, next: Process) {
+    let killed = Instant::now();
+    holder.signal(Signal::KILL);
+    is_granted_at_once(next, killed);
 }
 
 fn command(path: &str) -> Command {
@@ -78,44 +60,17 @@ fn command(path: &str) -> Command {
     command
 }
 
-/// The children of all its threads.
-fn children(pid: Pid) -> Vec<Pid> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
-    let children =
-        threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
-    let all = children.collect::<Vec<_>>().join(" ");
-    all.split_whitespace().map(|number| Pid::from_raw(number.parse().unwrap()).unwrap()).collect()
-}
-
-/// One that waits for the lock, in this process. It is queued when this returns.
-fn next(path: &str, options: ClientOptions) -> std::thread::JoinHandle<()> {
-    let client = Client::connect(options.session_timeout(LONG)).wait().unwrap();
-    let lock = client.mutex(path).unwrap();
-    std::thread::spawn(move || {
-        lock.acquire_timeout(SOON).wait().expect("the lock is free").release().wait().unwrap();
-        client.close().wait().unwrap();
-    })
-}
-
-/// Sees that the next has the lock before the session of the one that was killed could time out.
-fn is_granted_at_once(next: std::thread::JoinHandle<()>, killed: Instant) {
-    next.join().unwrap();
-    let taken = killed.elapsed();
-    assert!(taken < LONG / 2, "the session has timed out: {taken:?}");
-}
-
 #[test]
 fn the_next_has_the_lock_of_a_killed_program() {
     for left in ["env", "env --ignore-signal=CHLD", "env --block-signal"] {
         let path = path();
-        let holder = Holder::started(left_with(left, &command(&path)));
-        let (node, guardian) = (node(&path), holder.guardian());
-        let next = next(&path, ClientOptions::new(&servers().connect_string()));
+        let holder = holder(left_with(left, &command(&path)));
+        let (node, guardian) = (node(&path), only_child(holder.pid()));
+        let next = next(&path, &[]);
         super::operator().wait_for_children(&path, 2, SOON);
         // As one of its children would have them.
         let copies = inherited(holder.pid());
-        let killed = holder.kill();
-        is_granted_at_once(next, killed);
+        next_is_granted_at_once(&holder, next);
         assert!(stat(&node).is_none());
         assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
         drop(copies);
@@ -125,23 +80,23 @@ fn the_next_has_the_lock_of_a_killed_program() {
 #[test]
 fn a_stopped_program_keeps_its_session() {
     let path = path();
-    let mut holder = Holder::start(&path);
-    holder.process.signal(Signal::STOP);
+    let mut holder = holder(command(&path));
+    holder.signal(Signal::STOP);
     // If the session were ended, it would be in this time, or much later.
     std::thread::sleep(std::time::Duration::from_secs(1));
     assert!(stat(&node(&path)).is_some(), "the session of a living process was ended");
-    assert!(is_alive(holder.guardian()));
-    holder.process.signal(Signal::CONT);
-    holder.told("release");
-    wait_for(&holder.process, "released");
+    assert!(is_alive(only_child(holder.pid())));
+    holder.signal(Signal::CONT);
+    holder.write("release\n");
+    assert_eq!(says(&holder), "released");
 }
 
 #[test]
 fn a_program_that_becomes_another_keeps_its_session_until_that_times_out() {
     let path = path();
-    let mut holder = Holder::start(&path);
-    let guardian = holder.guardian();
-    holder.told("exec");
+    let mut holder = holder(command(&path));
+    let guardian = only_child(holder.pid());
+    holder.write("exec\n");
     // It has heard the end of its socket, and waited in vain for a death.
     assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
     assert!(is_alive(holder.pid()));
@@ -150,40 +105,28 @@ fn a_program_that_becomes_another_keeps_its_session_until_that_times_out() {
 
 #[test]
 fn a_guardian_keeps_nothing_open_that_the_program_left_to_its_children() {
-    let path = path();
-    let holder = Holder::start(&path);
-    let open = |pid: Pid| -> Vec<String> {
-        let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
-        open.filter_map(|entry| Some(fs::read_link(entry.path()).ok()?.to_string_lossy().into_owned()))
-            .collect()
+    let holder = holder(command(&path()));
+    let sockets = |pid| -> BTreeSet<String> {
+        open_files(pid).into_values().filter(|target| target.starts_with("socket:")).collect()
     };
-    let sockets =
-        |pid| open(pid).into_iter().filter(|target| target.starts_with("socket:")).collect::<Vec<_>>();
-    let of_program = sockets(holder.pid());
-    let of_guardian = sockets(holder.guardian());
-    let shared: Vec<_> = of_guardian.iter().filter(|socket| of_program.contains(socket)).collect();
-    assert_eq!(shared, [""; 0], "the listening socket");
+    let (of_program, of_guardian) = (sockets(holder.pid()), sockets(only_child(holder.pid())));
+    assert!(of_program.is_disjoint(&of_guardian), "the listening socket");
 }
 
 #[test]
 fn a_guardian_that_is_killed_is_missed_and_may_be_replaced() {
     let path = path();
-    let mut holder = Holder::start(&path);
-    let first = holder.guardian();
-    holder.told("guard");
-    wait_for(&holder.process, "has one");
-    crate::support::signal(first, Signal::KILL);
+    let mut holder = holder(command(&path));
+    let first = only_child(holder.pid());
+    holder.write("guard\n");
+    assert_eq!(says(&holder), "has one");
+    signal(first, Signal::KILL);
     assert!(until(SOON, || {
-        holder.told("guard");
-        let mut line = holder.process.line();
-        while !line.starts_with(MARK) {
-            line = holder.process.line();
-        }
-        line == format!("{MARK}guarded\n")
+        holder.write("guard\n");
+        says(&holder) == "guarded"
     }));
-    assert_ne!(holder.guardian(), first);
-    let killed = holder.kill();
-    is_granted_at_once(next(&path, ClientOptions::new(&servers().connect_string())), killed);
+    assert_ne!(only_child(holder.pid()), first);
+    next_is_granted_at_once(&holder, next(&path, &[]));
 }
 
 #[test]
@@ -195,9 +138,11 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_the_program_does() {
     let folder = closed.certificates().authority().parent().unwrap().to_owned();
     let mut command = command("/closed");
     command.env(HOSTS, closed.tls_connect_string()).env(CERTIFICATES, &folder);
-    let holder = Holder::started(command);
-    let killed = holder.kill();
-    is_granted_at_once(next("/closed", closed_options(&closed.tls_connect_string(), &folder)), killed);
+    let holder = holder(command);
+    let mut next = command_at(&closed.tls_connect_string(), "/closed", &[], &looks_at(&[]));
+    next.env("ZKLOCK_SASL", "ann:secret").env("ZKLOCK_CA", folder.join("ca.pem"));
+    next.env("ZKLOCK_CERT", folder.join("client.pem")).env("ZKLOCK_KEY", folder.join("client.key"));
+    next_is_granted_at_once(&holder, Process::start(&mut next));
 }
 
 /// With everything as text, none of which the guardian can find in a file.

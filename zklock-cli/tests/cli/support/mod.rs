@@ -15,7 +15,9 @@ use ground::Ensemble;
 use ground::wire::Admin;
 
 pub(crate) use folder::Folder;
-pub(crate) use process::{Output, Process, is_alive, of_job, only_child, signal};
+pub(crate) use process::{
+    Output, Process, children, is_alive, looks_at, of_job, only_child, open_files, signal,
+};
 
 /// The bound of every wait. Only a test that fails reaches it.
 pub(crate) const SOON: Duration = Duration::from_secs(120);

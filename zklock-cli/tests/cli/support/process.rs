@@ -1,5 +1,6 @@
 //! A process under test, whose lines are read as they come.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -137,13 +138,7 @@ impl Process {
 
     /// Waits until it has ended.
     pub(crate) fn status(&mut self) -> ExitStatus {
-        let mut status = None;
-        let ended = until(SOON, || {
-            status = self.child.try_wait().expect("it is our child");
-            status.is_some()
-        });
-        assert!(ended, "still running; errors: {:?}", self.all_errors());
-        status.expect("just seen")
+        ended(&mut self.child).unwrap_or_else(|| panic!("still running; errors: {:?}", self.all_errors()))
     }
 
     /// Waits until it has ended, and reads the rest.
@@ -165,6 +160,16 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// How a child has ended, when it has.
+pub(super) fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let mut status = None;
+    until(SOON, || {
+        status = child.try_wait().expect("it is our child");
+        status.is_some()
+    });
+    status
 }
 
 fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
@@ -192,16 +197,35 @@ pub(crate) fn is_alive(pid: Pid) -> bool {
         .is_some_and(|(_, rest)| !matches!(rest.trim_start().chars().next(), Some('Z' | 'X')))
 }
 
+/// The children of all threads of a process.
+pub(crate) fn children(pid: Pid) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten();
+    let children =
+        threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    let numbers = children.collect::<Vec<_>>().join(" ");
+    Process::numbers_in(&numbers)
+}
+
 /// The one child of a process: of `zklock run`, the warden.
 pub(crate) fn only_child(pid: Pid) -> Pid {
-    let mut child = None;
-    let found = until(SOON, || {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        child = children.trim().parse().ok().and_then(Pid::from_raw);
-        child.is_some()
+    assert!(until(SOON, || children(pid).len() == 1), "{pid} has no child, or several");
+    children(pid)[0]
+}
+
+/// What the descriptors of a process lead to.
+pub(crate) fn open_files(pid: Pid) -> BTreeMap<i32, String> {
+    let links = fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs").flatten();
+    let open = links.filter_map(|link| {
+        let target = fs::read_link(link.path()).ok()?;
+        Some((link.file_name().to_str()?.parse().ok()?, target.to_string_lossy().into_owned()))
     });
-    assert!(found, "{pid} has no child, or several");
-    child.expect("just found")
+    open.collect()
+}
+
+/// A script that tells which of these live, and ends when it has said so.
+pub(crate) fn looks_at(pids: &[Pid]) -> String {
+    let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+    format!("for pid in {}; do kill -0 $pid 2>/dev/null && echo $pid; done; echo looked", pids.join(" "))
 }
 
 /// A script that writes the numbers of a job's processes and stays: the first one, a grandchild in its group, and one that

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
+use super::process::ended;
 use super::{SOON, with_environment_of};
 
 /// A process on a terminal of its own, of whose session it is the leader.
@@ -82,13 +83,7 @@ impl OnTerminal {
 
     /// How it has ended.
     pub(crate) fn code(&mut self) -> Option<i32> {
-        let mut status = None;
-        let ended = ground::until(SOON, || {
-            status = self.child.try_wait().expect("it is our child");
-            status.is_some()
-        });
-        assert!(ended, "still running: {:?}", self.text);
-        status.expect("just seen").code()
+        ended(&mut self.child).unwrap_or_else(|| panic!("still running: {:?}", self.text)).code()
     }
 }
 
