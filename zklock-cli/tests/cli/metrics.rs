@@ -6,7 +6,7 @@ use std::path::Path;
 use ground::until;
 use rustix::process::Signal;
 
-use crate::support::{Folder, Process, SOON, left_with, output, path, run};
+use crate::support::{Folder, Process, SOON, holder, left_with, output, path, run};
 
 /// The value of a series in a file; `None` while there is none.
 fn value(file: &Path, metric: &str) -> Option<String> {
@@ -28,23 +28,22 @@ fn metrics_file_says_what_is_waited_for_and_held_and_how_it_ended() {
         let is_there = || value(&file, metric).as_deref() == Some(expected);
         assert!(until(SOON, is_there), "{metric}: {:?}", fs::read_to_string(&file));
     };
-    let mut other = Process::start(&mut run(&path, &[], "echo held; read line"));
-    assert_eq!(other.line(), "held\n");
+    let mut other = holder(&path);
     let options = ["--metrics-file", file.to_str().unwrap()];
     let mut process = Process::start(&mut run(&path, &options, "echo held; read line"));
     there("zklock_lock_waiting", "1");
     other.signal_to_the_end(Signal::TERM);
     assert_eq!(process.line(), "held\n");
-    assert_eq!(
-        value(&file, "zklock_lock_held").as_deref(),
-        Some("1"),
-        "it was written before the command began"
-    );
-    assert_eq!(value(&file, "zklock_lock_waiting").as_deref(), Some("0"));
+    let is = |metric: &str, expected: &str| {
+        assert_eq!(value(&file, metric).as_deref(), Some(expected), "{metric}")
+    };
+    // It was written before the command began.
+    is("zklock_lock_held", "1");
+    is("zklock_lock_waiting", "0");
     process.signal_to_the_end(Signal::TERM);
     process.output();
-    assert_eq!(value(&file, "zklock_lock_held").as_deref(), Some("0"));
-    assert_eq!(value(&file, "zklock_lock_hold_seconds_count").as_deref(), Some("1"));
+    is("zklock_lock_held", "0");
+    is("zklock_lock_hold_seconds_count", "1");
     assert_eq!(names(&folder), ["report.prom"], "no draft is left");
 }
 

@@ -26,8 +26,8 @@ struct Subject {
     path: String,
     hold: Option<Hold>,
     job: Option<Process>,
-    holds_kept: usize,
-    jobs_kept: usize,
+    /// Holds and jobs.
+    kept: [usize; 2],
     /// The least lease that the hold had left, of each restart.
     left: Vec<Duration>,
 }
@@ -37,51 +37,29 @@ impl Subject {
         let timeout = Duration::from_secs(seconds);
         let options = ClientOptions::new(hosts).session_timeout(timeout);
         let client = Client::connect(options).wait().unwrap();
-        Self {
-            timeout,
-            client,
-            path: path(),
-            hold: None,
-            job: None,
-            holds_kept: 0,
-            jobs_kept: 0,
-            left: Vec::new(),
-        }
+        Self { timeout, client, path: path(), hold: None, job: None, kept: [0; 2], left: Vec::new() }
     }
 
     /// Acquires what was lost, and waits until the lease is as long as it gets.
     fn settle(&mut self, hosts: &str) {
-        if self.hold.is_none() {
-            self.hold = Some(self.client.mutex(&self.path).unwrap().acquire().wait().unwrap());
-        }
-        if self.job.is_none() {
+        self.job.get_or_insert_with(|| {
             let timeout = format!("{}s", self.timeout.as_secs());
-            let words = ["--session-timeout", &timeout, "run", "--mutex", &format!("{}-job", self.path)];
-            let job = Process::start(zklock_at(hosts).args(words).args([
-                "--",
-                "sh",
-                "-c",
-                "echo runs; exec sleep 1000",
-            ]));
+            let mut job = zklock_at(hosts);
+            job.args(["--session-timeout", &timeout, "run", "--mutex", &format!("{}-job", self.path)]);
+            let job = Process::start(job.args(["--", "sh", "-c", "echo runs; exec sleep 1000"]));
             assert_eq!(job.line(), "runs\n");
-            self.job = Some(job);
-        }
-        let hold = self.hold.as_ref().unwrap();
+            job
+        });
+        let acquire = || self.client.mutex(&self.path).unwrap().acquire().wait().unwrap();
+        let hold = self.hold.get_or_insert_with(acquire);
         assert!(until(SOON, || hold.valid_for() > self.timeout * 2 / 5));
     }
 
     fn count(&mut self) {
-        if self.hold.as_ref().is_some_and(|hold| matches!(hold.state(), HoldState::Held | HoldState::AtRisk))
-        {
-            self.holds_kept += 1;
-        } else {
-            self.hold = None;
-        }
-        if self.job.as_mut().is_some_and(Process::is_running) {
-            self.jobs_kept += 1;
-        } else {
-            self.job = None;
-        }
+        self.hold.take_if(|hold| !matches!(hold.state(), HoldState::Held | HoldState::AtRisk));
+        self.job.take_if(|job| !job.is_running());
+        self.kept[0] += usize::from(self.hold.is_some());
+        self.kept[1] += usize::from(self.job.is_some());
     }
 }
 
@@ -104,8 +82,8 @@ fn what_survives_a_restart_of_the_leader() {
                     "{:>3} s  {name}  {}  holds {:>2}  jobs {:>2}  {:.2} s ({:.2} s)",
                     subject.timeout.as_secs(),
                     if is_busy { "busy " } else { "quiet" },
-                    subject.holds_kept,
-                    subject.jobs_kept,
+                    subject.kept[0],
+                    subject.kept[1],
                     left[left.len() / 2].as_secs_f64(),
                     left[0].as_secs_f64(),
                 );

@@ -45,35 +45,19 @@ fn ls_shows_the_holder_and_the_waiters_in_order() {
 }
 
 #[test]
-fn ls_finds_semaphores_and_single_node_locks() {
-    let (semaphore, exclusive) = (path(), path());
-    let holders = ["a", "b"].map(|name| contender(name, "--semaphore", &format!("{semaphore}:2")));
-    holders.iter().for_each(|holder| drop(holder.line()));
-    let text = ls(&semaphore);
-    let mut lines: Vec<_> = text.lines().skip(1).collect();
-    lines.sort_unstable();
-    assert_eq!(
-        lines,
-        [
-            "holds a TIME semaphore SESSION NUMBER curator NAME",
-            "holds b TIME semaphore SESSION NUMBER curator NAME"
-        ]
-    );
-    let holder = contender("c", "--single-node", &exclusive);
-    holder.line();
-    assert_eq!(ls(&exclusive).lines().nth(1), Some("holds c TIME single-node SESSION NUMBER curator lock"));
-    drop((holders, holder));
-}
-
-#[test]
-fn ls_tells_mutexes_and_elections_from_single_node_locks() {
-    for (kind, name) in [("--mutex", "mutex"), ("--election", "election"), ("--single-node", "single-node")] {
+fn ls_tells_the_kinds_of_locks_that_have_one_holder_or_several() {
+    for (kind, limit) in [("mutex", ""), ("election", ""), ("single-node", ""), ("semaphore", ":2")] {
         let path = path();
-        let holder = contender("db7/1", kind, &path);
-        holder.line();
-        let line = ls(&path).lines().nth(1).unwrap_or_default().to_owned();
-        assert!(line.starts_with(&format!("holds db7/1 TIME {name} SESSION NUMBER curator ")), "{line}");
-        assert_eq!(output(zklock_there().args(["ls", "--json", &path])).json()[0]["kind"], name);
+        let contend = || contender("db7/1", &format!("--{kind}"), &format!("{path}{limit}"));
+        let holders: Vec<_> =
+            std::iter::repeat_with(contend).take(if limit.is_empty() { 1 } else { 2 }).collect();
+        holders.iter().for_each(|holder| drop(holder.line()));
+        let text = ls(&path);
+        let lines: Vec<_> = text.lines().skip(1).collect();
+        let expected = format!("holds db7/1 TIME {kind} SESSION NUMBER curator ");
+        assert_eq!(lines.len(), holders.len(), "{text}");
+        assert!(lines.iter().all(|line| line.starts_with(&expected)), "{text}");
+        assert_eq!(output(zklock_there().args(["ls", "--json", &path])).json()[0]["kind"], kind);
     }
 }
 
