@@ -19,7 +19,7 @@ import types
 from run import PEERS, Peer, manylocks, handoff, uncontended, tries
 from servers import Servers
 
-NAMES = ["rust-pipe", "zkclient", "zklock-rust", "zklock-c", "zklock-py"]
+NAMES = ["rust-pipe", "zklock-rust", "zklock-c", "zklock-py"]
 WORKS = {
     "free": uncontended(1, 200, 50),
     "lingering": uncontended(1, 500, 50, linger=60),
@@ -34,7 +34,6 @@ ABLE = dict.fromkeys(("lingering", "reentrant", "refused try", "handed over by a
 # What the C library may need at most: instructions (on x86-64, with panic-probe, which is 2,000 of them), and system calls. A machine's
 # compiler and C library make a difference to the first, and whether a thread sleeps before it is woken to both.
 MOST = {"free": (137_000, 33), "lingering": (10_300, 3.5), "reentrant": (9_200, 3.5)}
-TURNS = {"uncontended": "n", "tries": "n", "handoff": "m", "manylocks": "rounds"}
 
 
 def instructions(folder):
@@ -64,18 +63,18 @@ TOOLS = {
 def count(servers, name, work, tool):
     """What one turn of a work needs, by function or call."""
     bench, _, params = WORKS[work]
-    sums, turns = [], TURNS[bench]
+    sums = []
     for times in (1, 3):
         with tempfile.TemporaryDirectory() as folder:
             before, read = TOOLS[tool]
             peer = Peer(name, before(pathlib.Path(folder)) + PEERS[name][0])
-            peer.bench(servers, bench, params | {turns: params[turns] * times}, f"/counts-{os.getpid()}-{name}-{abs(hash((work, tool, times)))}", 600)
+            peer.bench(servers, bench, params | {"n": params["n"] * times}, f"/counts-{os.getpid()}-{name}-{abs(hash((work, tool, times)))}", 600)
             peer.p.stdin.close()
             if peer.p.wait() != 0:
                 raise RuntimeError(f"{name}: status {peer.p.returncode}")
             sums.append(read(pathlib.Path(folder)))
     sums[1].subtract(sums[0])
-    done = 2 * params[turns] * params.get("l", 1)
+    done = 2 * params["n"] * (params["k"] if bench == "manylocks" else 1)
     return collections.Counter({key: value / done for key, value in sums[1].items()})
 
 

@@ -7,10 +7,10 @@ import argparse
 import collections
 import json
 import math
+import operator
 import os
 import pathlib
 import select
-import shlex
 import signal
 import statistics
 import subprocess
@@ -23,27 +23,21 @@ from servers import CORES, PEER_CORES, SERVER_CORES, Other, Servers, cpu, pin
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = os.environ.get("MEASURE_CACHE", "")
 PY = [f"{CACHE}/venv/bin/python"]
-RUST = [f"{CACHE}/rust/release/raw_peers", "--one-thread"]
 JAVA = ["java", "-cp", os.environ.get("MEASURE_CLASSPATH", ""), "Curator"]
 
 WAIT = {"handoff", "drain"}
 LOCK = {"uncontended", "manylocks"} | WAIT
-TRIES = LOCK | {"tries", "holders"}
-OURS_ALL = TRIES | {"wanted"}
-# name: (command, benches, can contenders share a session?)
+OURS_ALL = LOCK | {"tries", "wanted"}
+# name: (command, benches)
 PEERS = {
-    "rust-seq": ([*RUST, "raw-seq"], {"uncontended", "manylocks"}, True),
-    "rust-pipe": ([*RUST, "raw-pipe"], LOCK, True),
-    "rust-relist": ([*RUST, "raw-relist"], WAIT, True),
-    "rust-bg": ([*RUST, "raw-bg"], {"uncontended"}, True),
-    "zkclient": ([*RUST, "zkclient"], LOCK, True),
-    "curator": (JAVA, TRIES, True),
-    "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], TRIES, True),
-    "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], OURS_ALL, True),
-    "zklock-c": ([f"{CACHE}/zklock_c"], OURS_ALL - {"holders"}, True),
-    "zklock-py": ([*PY, str(HERE / "peers/python/zklock_peer.py")], OURS_ALL, True),
-    "redis-py": ([*PY, str(HERE / "peers/python/redis_peer.py")], {"uncontended", "handoff", "tries"}, True),
-    "etcd": ([*PY, str(HERE / "peers/python/etcd_peer.py")], {"uncontended", "handoff"}, True),
+    "rust-pipe": ([f"{CACHE}/rust/release/raw_peer"], LOCK),
+    "curator": (JAVA, LOCK | {"tries", "holders"}),
+    "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], LOCK | {"tries", "holders"}),
+    "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer"], OURS_ALL | {"holders"}),
+    "zklock-c": ([f"{CACHE}/zklock_c"], OURS_ALL),
+    "zklock-py": ([*PY, str(HERE / "peers/python/zklock_peer.py")], OURS_ALL),
+    "redis-py": ([*PY, str(HERE / "peers/python/redis_peer.py")], {"uncontended", "handoff", "tries"}),
+    "etcd": ([*PY, str(HERE / "peers/python/etcd_peer.py")], {"uncontended", "handoff"}),
 }
 OTHERS = {"redis-py": "redis", "etcd": "etcd"}  # what they lock on; measured beside one server on tmpfs
 OURS = {"linger", "turns", "told", "reentrant", "valid_for", "ensure"}  # asked of zklock alone: the others do the ordinary work beside it
@@ -51,33 +45,38 @@ QUEUES_AT_HOME = {"zklock-rust", "zklock-c", "zklock-py"}  # a client has two no
 RAW = "rust-pipe"  # the raw limit
 
 
+# A bench, its rounds, and the parameters of each: k contenders on so many sessions, and n turns that are measured.
+
+
 def uncontended(rounds, n, warm, **ours):
-    return "uncontended", rounds, dict(n=n, warm=warm) | ours
+    return "uncontended", rounds, dict(k=1, sessions=1, n=n, warm=warm) | ours
 
 
-def handoff(rounds, k, m, sessions=None, **more):
-    return "handoff", rounds, dict(k=k, sessions=sessions or k, m=m) | more
+def handoff(rounds, k, n, sessions=None, **more):
+    return "handoff", rounds, dict(k=k, sessions=sessions or k, n=n) | more
 
 
 def tries(rounds, n, warm):
-    return "tries", rounds, dict(n=n, warm=warm, sessions=2)
+    return "tries", rounds, dict(k=2, sessions=2, n=n, warm=warm)
 
 
 def wanted(rounds, n, warm):
-    return "wanted", rounds, dict(n=n, warm=warm, sessions=2, linger=600)
+    return "wanted", rounds, dict(k=2, sessions=2, n=n, warm=warm, linger=600)
 
 
-def drain(w):
-    """The waiters are threads or tasks on one client, except for peers that need a session each."""
-    return "drain", 1, dict(w=w, sessions=1)
+def drain(n):
+    """The waiters, and the holder before them, are threads or tasks on one client."""
+    return "drain", 1, dict(k=n + 1, sessions=1, n=n)
 
 
-def manylocks(rounds, inner):
-    return "manylocks", rounds, dict(l=1000, threads=1000, rounds=inner)
+def manylocks(rounds, n, k=1000):
+    """Each contender has a lock of its own, and a turn is one of all of them."""
+    return "manylocks", rounds, dict(k=k, sessions=1, n=n, apart=1)
 
 
-def holders(sessions, seconds=20, warm=10, **ours):
-    return "holders", 1, dict(sessions=sessions, timeout=10, warm=warm, seconds=seconds) | ours
+def holders(k, n=20, warm=10, **ours):
+    """A turn is a second."""
+    return "holders", 1, dict(k=k, sessions=k, n=n, warm=warm, timeout=10, apart=1) | ours
 
 
 # What clients cost that hold a lock each. Asked for by `--holders`; zklock with the shortest, a middle and the longest `loss_timeout`.
@@ -103,7 +102,7 @@ QUICK = [
     (1, "shm", [uncontended(3, 300, 100), handoff(3, 2, 100), handoff(3, 16, 100), drain(200), manylocks(1, 1)]),
     (3, "shm", [uncontended(3, 100, 50), handoff(2, 16, 100)]),
 ]
-CHECK = [(1, "shm", [uncontended(2, 20, 5), uncontended(1, 20, 5, linger=60), tries(1, 20, 5), handoff(2, 2, 20), wanted(1, 20, 4), drain(10), holders(2, 1, 1, told=3000), ("manylocks", 2, dict(l=20, threads=20, rounds=1))])]
+CHECK = [(1, "shm", [uncontended(2, 20, 5), uncontended(1, 20, 5, linger=60), tries(1, 20, 5), handoff(2, 2, 20), wanted(1, 20, 4), drain(10), holders(2, 1, 1, told=3000), manylocks(2, 1, 20)])]
 
 
 # ---- peers ----
@@ -133,27 +132,25 @@ class Peer:
         """Figures of one run. Adds those that only the servers and /proc have."""
         self.start()
         pin(self.p.pid, PEER_CORES if servers.pin else CORES)
-        connect = servers.connect if params.get("sessions", 1) > 1 else servers.one
+        connect = servers.connect if params["sessions"] > 1 else servers.one
         words = [bench, f"connect={connect}", f"path={path}", *(f"{k}={v}" for k, v in params.items())]
         figures, marks, deadline = {}, [], time.monotonic() + limit
         nodes, began = servers.counters()["zk_znode_count"], time.monotonic()
         self.p.stdin.write((" ".join(words) + "\n").encode())
-        while "done" not in (answer := self.line(deadline)):
-            if "pause" in answer:
-                if bench == "drain" and not marks:
-                    queued = 2 if self.name in QUEUES_AT_HOME and params["sessions"] == 1 else params["w"] + 1
-                    servers.settle(nodes + queued)
-                    figures["queue_s"] = time.monotonic() - began
-                marks.append(servers.counters() + collections.Counter(client_cpu=cpu(self.p.pid)))
-                self.p.stdin.write(b"\n")
-            else:
-                figures[answer["figure"]] = answer["value"]
-        turns = {"uncontended": "n", "tries": "n", "wanted": "n", "handoff": "m", "drain": "w", "manylocks": "l", "holders": "seconds"}[bench]
-        turns = params[turns] * params.get("rounds", 1)
+        while "pause" in (answer := self.line(deadline)):
+            if bench == "drain" and not marks:
+                servers.settle(nodes + (2 if self.name in QUEUES_AT_HOME else params["k"]))
+                figures["queue_s"] = time.monotonic() - began
+            if bench == "holders":
+                time.sleep(params["n"] if marks else params["warm"])
+            marks.append(servers.counters() + collections.Counter(client_cpu=cpu(self.p.pid)))
+            self.p.stdin.write(b"\n")
+        figures |= timed(bench, params, answer["spans"])
+        turns = params["n"] * (params["k"] if bench == "manylocks" else 1)
         spent = collections.Counter({key: (marks[1][key] - marks[0][key]) / turns for key in marks[1]})
         if "zk_packets_received" in spent:
             figures["requests"] = spent["zk_packets_received"]
-        if bench == "holders":  # a second is a turn
+        if bench == "holders":
             figures["writes_per_s"], figures["log_bytes_per_s"] = spent["writes"], spent["log"]
         if "bytes" in spent:
             figures["packets"] = spent["zk_packets_received"] + spent["zk_packets_sent"]
@@ -168,6 +165,42 @@ class Peer:
             self.p.wait()
 
 
+def timed(bench, params, spans):
+    """The figures in the times of a peer: of each turn, when acquire was called and returned, and release was called and returned, in ns."""
+    if bench == "holders":
+        return {}
+    called, acquired, left, released = zip(*sorted(spans[params.get("warm", 0) :], key=lambda span: span[1]))
+    figures = {}
+
+    def quantiles(name, ns):
+        ns = sorted(ns)
+        figures[f"{name}_p50_us"], figures[f"{name}_p99_us"] = ns[len(ns) // 2] / 1e3, ns[len(ns) * 99 // 100] / 1e3
+
+    acquires, releases = list(map(operator.sub, acquired, called)), list(map(operator.sub, released, left))
+    handoffs = list(map(operator.sub, acquired[1:], left))
+    if bench in WAIT:
+        figures["violations"] = sum(gap < 0 for gap in handoffs)
+    if bench == "uncontended":
+        figures["ops_per_s"] = params["n"] * 1e9 / (released[-1] - called[0])
+        quantiles("acquire", acquires)
+        quantiles("release", releases)
+        quantiles("both", map(operator.add, acquires, releases))
+    elif bench == "tries":
+        figures["tries_per_s"] = params["n"] * 1e9 / sum(acquires)
+        quantiles("try", acquires)
+    elif bench == "wanted":
+        quantiles("wanted", acquires)
+    elif bench == "handoff":
+        figures["acquisitions_per_s"] = (params["n"] - 1) * 1e9 / (acquired[-1] - acquired[0])
+        quantiles("handoff", handoffs)
+    elif bench == "drain":  # the holder was first
+        figures["drain_s"] = (max(released) - left[0]) / 1e9
+    else:  # each round of manylocks, of which the first creates the parents
+        first, *rates = (params["k"] * 1e9 / took for took in releases)
+        figures["first_locks_per_s"], figures["locks_per_s"] = first, sorted(rates)[len(rates) // 2]
+    return figures
+
+
 def warm(servers, seconds):
     """For the servers' JIT: creates, deletes, lists and watches."""
     peer, end = Peer("warm", PEERS[RAW][0]), time.monotonic() + seconds
@@ -178,7 +211,7 @@ def warm(servers, seconds):
 
 
 def run(plan, peers, args, out):
-    live = {name: Peer(name, command) for name, (command, _, _) in peers.items()}
+    live = {name: Peer(name, command) for name, (command, _) in peers.items()}
     others = {}
     try:
         others.update((name, Other(kind, args.port + 100 + 10 * i))
@@ -205,7 +238,7 @@ def run_plan(plan, peers, live, others, args, out):
                 if args.bench and bench not in args.bench:
                     continue
                 for r in range(args.rounds or rounds):
-                    for name, (_, able, shares) in peers.items():
+                    for name, (_, able) in peers.items():
                         p = dict(params)
                         if bench not in able or name in others and (n, storage) != (1, "shm"):
                             continue
@@ -213,10 +246,6 @@ def run_plan(plan, peers, live, others, args, out):
                             p = {key: value for key, value in p.items() if key not in OURS}
                         if bench == "holders" and not params.keys() <= p.keys():
                             continue  # it has been measured without that
-                        if not shares and bench == "handoff" and p["sessions"] != p["k"]:
-                            continue
-                        if not shares and bench == "drain":
-                            p["sessions"] = p["w"] + 1
                         serial += 1
                         row = dict(server=kind, storage=storage, bench=bench, params=params, peer=name, round=r)
                         began = time.monotonic()
@@ -308,9 +337,6 @@ def main():
     ap.add_argument("--storage", type=names, help="shm,disk,nosync")
     ap.add_argument("--bench", type=names, help="uncontended,tries,wanted,handoff,drain,manylocks,holders")
     ap.add_argument("--only", type=names, help="these peers (the raw ones stay, for the ratios)")
-    ap.add_argument("--skip", type=names, default=[], help="not these peers")
-    ap.add_argument("--extra", action="append", default=[], metavar="NAME=COMMAND",
-                    help="one more peer; NAME/s where each contender needs its own session")
     ap.add_argument("--rounds", type=int)
     ap.add_argument("--limit", type=float, default=40, help="seconds one run may take")
     ap.add_argument("--port", type=int, default=21810)
@@ -323,14 +349,10 @@ def main():
         SERVER_CORES[:] = PEER_CORES[:] = CORES
     if args.show:
         return tables([json.loads(line) for line in args.show])
-    peers = dict(PEERS)
-    for extra in args.extra:
-        name, command = extra.split("=", 1)
-        peers[name.removesuffix("/s")] = (shlex.split(command), LOCK, not name.endswith("/s"))
-    if unknown := {*(args.only or []), *args.skip} - peers.keys():
-        ap.error(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(peers)}")
-    keep = lambda n: n not in args.skip and (not args.only or n in args.only or n == RAW)
-    peers = {n: p for n, p in peers.items() if keep(n) and (not args.micro or n in QUEUES_AT_HOME)}
+    if unknown := {*(args.only or [])} - PEERS.keys():
+        ap.error(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
+    keep = lambda n: (not args.only or n in args.only or n == RAW) and (not args.micro or n in QUEUES_AT_HOME)
+    peers = {n: p for n, p in PEERS.items() if keep(n)}
     if args.priority:  # over what else runs here; see autogroup in sched(7)
         pathlib.Path("/proc/self/autogroup").write_text(str(args.priority))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

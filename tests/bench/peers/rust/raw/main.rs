@@ -1,32 +1,52 @@
-//! Peers on the zookeeper-client crate: `peers [--one-thread] zkclient|raw-seq|raw-pipe|raw-bg|raw-relist`.
+//! The raw limit on the zookeeper-client crate; ../../../README.md describes it.
 
 #[path = "../harness.rs"]
 mod harness;
-mod raw;
-mod zkclient;
 
-async fn go(peer: &str) {
-    match peer {
-        "zkclient" => harness::run::<zkclient::Lock>().await,
-        "raw-seq" => harness::run::<raw::Seq>().await,
-        "raw-pipe" => harness::run::<raw::Pipe>().await,
-        "raw-relist" => harness::run::<raw::Relist>().await,
-        "raw-bg" => harness::run::<raw::Bg>().await,
-        _ => panic!("unknown peer: {peer}"),
+use std::time::Duration;
+use zookeeper_client::{Acls, Client, CreateMode, Error};
+
+struct Pipe {
+    client: Client,
+    dir: String,
+    prefix: String,
+    node: String,
+}
+
+impl harness::Peer for Pipe {
+    type Session = Client;
+
+    async fn session(connect: &str, _: &harness::Args) -> Client {
+        Client::connector().with_session_timeout(Duration::from_secs(30)).connect(connect).await.unwrap()
+    }
+    async fn new(client: &Client, path: &str, _: &harness::Args) -> Self {
+        match client.create(path, b"", &CreateMode::Persistent.with_acls(Acls::anyone_all())).await {
+            Ok(_) | Err(Error::NodeExists) => {}
+            Err(e) => panic!("{e}"),
+        }
+        Pipe { client: client.clone(), dir: path.into(), prefix: format!("{path}/n-"), node: String::new() }
+    }
+    async fn acquire(&mut self) {
+        let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+        let create = self.client.create(&self.prefix, b"", &options); // sent now, in order
+        let list = self.client.list_children(&self.dir);
+        let name = format!("n-{}", create.await.unwrap().1);
+        let children = list.await.unwrap();
+        self.node = format!("{}/{name}", self.dir);
+        if let Some(before) = children.into_iter().filter(|c| *c < name).max() {
+            let (stat, gone) =
+                self.client.check_and_watch_stat(&format!("{}/{before}", self.dir)).await.unwrap();
+            if stat.is_some() {
+                gone.changed().await;
+            }
+        }
+    }
+    async fn release(&mut self) {
+        self.client.delete(&self.node, None).await.unwrap();
     }
 }
 
 fn main() {
-    let mut args: Vec<String> = std::env::args().skip(1).collect();
-    let one = args.first().is_some_and(|a| a == "--one-thread");
-    let mut builder = match one {
-        true => tokio::runtime::Builder::new_current_thread(),
-        false => tokio::runtime::Builder::new_multi_thread(),
-    };
-    builder.enable_all().build().unwrap().block_on(go(&args.pop().expect("which peer?")));
-}
-
-pub async fn session(connect: &str) -> zookeeper_client::Client {
-    let timeout = std::time::Duration::from_secs(30);
-    zookeeper_client::Client::connector().with_session_timeout(timeout).connect(connect).await.unwrap()
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap().block_on(harness::run::<Pipe>());
 }

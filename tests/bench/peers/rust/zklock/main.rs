@@ -1,4 +1,4 @@
-//! zklock's mutex: `zklock_peer [--one-thread]`.
+//! zklock's mutex.
 
 #[path = "../harness.rs"]
 mod harness;
@@ -61,9 +61,6 @@ impl harness::Peer for Zklock {
 }
 
 fn main() {
-    let mut builder = match std::env::args().any(|word| word == "--one-thread") {
-        true => tokio::runtime::Builder::new_current_thread(),
-        false => tokio::runtime::Builder::new_multi_thread(),
-    };
-    builder.enable_all().build().unwrap().block_on(harness::run::<Zklock>());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap().block_on(harness::run::<Zklock>());
 }
