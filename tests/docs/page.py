@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import configparser
+import os
 import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1:2181"
+ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 
 
 def blocks(page: str, language: str) -> dict[str, dict[str, str]]:
@@ -26,6 +29,14 @@ def texts(page: str, heading: str) -> str:
     """The ```text blocks of a section."""
     section = (ROOT / page).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     return "".join(re.findall(r"^```text\n(.*?)^```$", section, re.DOTALL | re.MULTILINE))
+
+
+def unit(text: str) -> configparser.ConfigParser:
+    """A unit of systemd."""
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.optionxform = str  # type: ignore[assignment, method-assign]
+    parsed.read_string(text)
+    return parsed
 
 
 def changed(text: str, before: str, after: str) -> str:

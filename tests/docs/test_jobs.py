@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import configparser
-import os
 import signal
 import typing
 
 import pytest
 from host import Hosts
-from page import ADDRESS, ROOT, blocks, changed, texts
+from page import ADDRESS, ZKLOCK, blocks, changed, texts, unit
 from zklock.testing import Server
 
 JOBS = blocks("docs/jobs.md", "python")
-UNIT = blocks("docs/jobs.md", "ini")["systemd"]["report.service"]
-ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 # Otherwise a day may end during a test.
 PERIOD = ('every="1d"', 'every="300000d"')
 
@@ -75,10 +71,8 @@ def of_cron() -> tuple[str, str]:
 
 
 def of_systemd() -> tuple[str, str]:
-    unit = configparser.ConfigParser(interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment, method-assign]
-    unit.read_string(UNIT)
-    return unit["Service"]["Environment"], unit["Service"]["ExecStart"]
+    service = unit(blocks("docs/jobs.md", "ini")["systemd"]["report.service"])["Service"]
+    return service["Environment"], service["ExecStart"]
 
 
 @pytest.mark.parametrize("of", [of_cron, of_systemd])

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import json
+import logging
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import typing
+import urllib.parse
 import urllib.request
 
 import pytest
 from host import until
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
-from page import ADDRESS, ROOT, blocks, changed
-from scraped import BOARD, Prometheus, free_port, program, questions
+from page import ADDRESS, ROOT, ZKLOCK, blocks, changed
+from prometheus_client import CollectorRegistry, start_http_server
 
 import zklock
+import zklock.prometheus
 
 PAGE = "docs/monitoring.md"
+BOARD = ROOT / "docs/monitoring/zklock.grafana.json"
 RULES = ROOT / "docs/monitoring/zklock.rules.yml"
-ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 CASES = ROOT / "tests/docs/zklock.rules.test.yml"
 
 
@@ -71,49 +75,30 @@ def test_opentelemetry_gets_the_figures_of_each_lock(servers: str) -> None:
         assert exported()["zklock.lock.held"] == 0
 
 
-# What docs/monitoring.md says of the log.
-LOGS = """
-import logging
+def test_opentelemetry_gets_the_log(servers: str) -> None:
+    """As docs/monitoring.md says of the log."""
+    handlers = pytest.importorskip("opentelemetry.instrumentation.logging.handler")
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
-from opentelemetry._logs import get_logger_provider
-from opentelemetry.instrumentation.logging.handler import LoggingHandler
+    exporter, provider = InMemoryLogRecordExporter(), LoggerProvider()
+    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    handler = handlers.LoggingHandler(logger_provider=provider)
+    log = logging.getLogger("zklock")
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
 
-import zklock
+    def exported() -> str:
+        records = exporter.get_finished_logs()
+        return "".join(f"{one.instrumentation_scope.name} {one.log_record.severity_text} {one.log_record.body}\n" for one in records)
 
-log = logging.getLogger("zklock")
-log.setLevel(logging.INFO)
-log.addHandler(LoggingHandler(logger_provider=get_logger_provider()))
-with zklock.Client("127.0.0.1:2181") as zk, zk.mutex("/locks/report"):
-    pass
-"""
-IN_MEMORY = """
-from opentelemetry import _logs
-from opentelemetry.sdk._logs import LoggerProvider
-from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
-
-exporter, provider = InMemoryLogRecordExporter(), LoggerProvider()
-provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
-_logs.set_logger_provider(provider)
-"""
-# Another thread passes the messages on.
-EXPORTED = """
-import time
-
-end, text = time.monotonic() + 60, ""
-while "session opened" not in text and time.monotonic() < end:
-    time.sleep(0.01)
-    text = "".join(f"{one.instrumentation_scope.name} {one.log_record.severity_text} {one.log_record.body}\\n" for one in exporter.get_finished_logs())
-print(text)
-"""
-
-
-def test_opentelemetry_gets_the_log(servers: str, tmp_path: pathlib.Path) -> None:
-    pytest.importorskip("opentelemetry.instrumentation.logging.handler")
-    file = tmp_path / "logs.py"
-    file.write_text(IN_MEMORY + changed(LOGS, ADDRESS, servers) + EXPORTED)
-    done = subprocess.run([sys.executable, "-W", "error", file], capture_output=True, text=True, timeout=100)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"^zklock INFO session opened session=0x", done.stdout, re.MULTILINE), done.stdout
+    try:
+        with zklock.Client(servers) as zk, zk.mutex("/locks/report"):
+            # Another thread passes the messages on.
+            until(lambda: bool(re.search(r"^zklock INFO session opened session=0x", exported(), re.MULTILINE)), exported)
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(logging.NOTSET)
 
 
 def promtool(*words: str, cwd: pathlib.Path, given: str = "") -> subprocess.CompletedProcess[str]:
@@ -167,40 +152,38 @@ def test_rules_board_and_page_name_metrics_that_there_are(servers: str) -> None:
     assert families.keys() <= metrics_in((ROOT / PAGE).read_text()), "each is described on the page"
 
 
-@pytest.fixture
-def textfiles(tmp_path: pathlib.Path) -> typing.Iterator[tuple[pathlib.Path, typing.Callable[[], str]]]:
-    """A folder, and what node_exporter reads in it."""
-    folder, log = tmp_path / "textfiles", tmp_path / "log"
-    folder.mkdir()
-    port = free_port()
-    only = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={folder}"]
+def answer(url: str) -> str:
+    """What a server answers; nothing while it is not ready."""
+    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=30) as page:
+        return typing.cast(bytes, page.read()).decode()
+    return ""
+
+
+@contextlib.contextmanager
+def started(log: pathlib.Path, *words: str) -> typing.Iterator[str]:
+    """A program that serves metrics. Yields its address."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
     with log.open("w") as output:
-        exporter = subprocess.Popen(
-            ["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{port}", *only], stdout=output, stderr=output
-        )
-
-    def read() -> str:
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as page:
-            return typing.cast(bytes, page.read()).decode()
-        return ""
-
+        program = subprocess.Popen([*words, f"--web.listen-address={address}"], stdout=output, stderr=output)
     try:
-        until(lambda: bool(read()), log.read_text)
-        yield folder, read
+        until(lambda: bool(answer(f"http://{address}/metrics")), log.read_text)
+        yield f"http://{address}"
     finally:
-        exporter.kill()
-        exporter.wait()
+        program.kill()
+        program.wait()
 
 
-def test_node_exporter_takes_the_files_of_two_jobs(
-    servers: str, textfiles: tuple[pathlib.Path, typing.Callable[[], str]]
-) -> None:
-    folder, read = textfiles
+def test_node_exporter_takes_the_files_of_two_jobs(servers: str, tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "textfiles"
     for job in ("report", "clean-up"):
+        folder.mkdir(exist_ok=True)
         words = ["run", "--mutex", f"/locks/{job}", "--metrics-file", str(folder / f"{job}.prom"), "--", "true"]
         done = subprocess.run([ZKLOCK, "--hosts", servers, *words], capture_output=True, text=True, timeout=100)
         assert done.returncode == 0, done.stderr
-    page = read()
+    only = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={folder}"]
+    with started(tmp_path / "log", "prometheus-node-exporter", *only) as exporter:
+        page = answer(f"{exporter}/metrics")
     assert "\nnode_textfile_scrape_error 0\n" in page
     for job in ("report", "clean-up"):
         assert f'\nzklock_lock_hold_seconds_count{{client="{job}",lock="{job}"}} 1\n' in page
@@ -208,11 +191,39 @@ def test_node_exporter_takes_the_files_of_two_jobs(
         assert f'\nnode_textfile_mtime_seconds{{file="{folder}/{job}.prom"}} ' in page
 
 
+@contextlib.contextmanager
+def prometheus(folder: pathlib.Path, client: zklock.Client) -> typing.Iterator[typing.Callable[[str], typing.Any]]:
+    """Prometheus, which scrapes a client once a second. Yields what tells the series that answer a question."""
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(zklock.prometheus.Collector(client))
+    server, serving = start_http_server(0, addr="127.0.0.1", registry=registry)
+    scrapes = [{"job_name": "program", "static_configs": [{"targets": [f"127.0.0.1:{server.server_port}"]}]}]
+    file = folder / "prometheus.yml"
+    file.write_text(json.dumps({"global": {"scrape_interval": "1s"}, "scrape_configs": scrapes}))
+    words = ["prometheus", f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}"]
+    try:
+        with started(folder / "prometheus.log", *words) as address:
+            url = f"{address}/api/v1/query?query="
+            none = '{"data": {"result": []}}'
+            yield lambda question: json.loads(answer(url + urllib.parse.quote(question)) or none)["data"]["result"]
+    finally:
+        server.shutdown()
+        server.server_close()
+        serving.join()
+
+
 def test_prometheus_answers_every_question_of_the_board(servers: str, tmp_path: pathlib.Path) -> None:
-    with program(servers) as (zk, port), Prometheus(tmp_path, port) as prometheus:
-        until(lambda: zk.stats().locks["report"].acquires["timed_out"] > 0, zk.prometheus)
-        for title, asked in questions().items():
-            for question in asked:
-                until(lambda question=question: bool(prometheus.ask(question)), lambda title=title: title)
-        locks = {series["metric"]["lock"] for series in prometheus.ask(questions()["Held now"][0])}
-        assert locks == {"report", "import", "mail"}
+    # The choices and times that Grafana would fill in.
+    filled = {"$instance": ".*", "$lock": ".*", "$__rate_interval": "10s", "$__range": "1m"}
+    with zklock.Client(servers, session_timeout=4) as zk, prometheus(tmp_path, zk) as ask:
+        with zk.mutex("/locks/report", metrics_name="report").hold():
+            with pytest.raises(zklock.Timeout):
+                zk.mutex("/locks/report", timeout=0.1, metrics_name="report").hold()
+            for panel in json.loads(BOARD.read_text())["panels"]:
+                for target in panel["targets"]:
+                    question = target["expr"]
+                    for variable, value in filled.items():
+                        question = question.replace(variable, value)
+                    until(lambda question=question: bool(ask(question)), lambda question=question: question)
+                    if panel["title"] == "Held now":
+                        assert [series["metric"]["lock"] for series in ask(question)] == ["report"]

@@ -9,7 +9,6 @@ import pathlib
 import signal
 import typing
 
-import pytest
 from ground import Ground
 from host import PATIENCE, REPORTS, Hosts, Program, until
 from page import ADDRESS, ROOT, blocks

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
-import os
 import pathlib
 import re
 import shlex
@@ -15,11 +13,10 @@ import typing
 import pytest
 from ground import Ground
 from host import Hosts, Program
-from page import ADDRESS, ROOT, blocks, changed
+from page import ADDRESS, ROOT, ZKLOCK, blocks, changed, unit
 
 UNITS = blocks("docs/recipes.md", "ini")["Leader"]
 PACKAGED = ROOT / "packaging/zklock@.service"
-ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
 NOT_FOUND, WRONG_ARGUMENTS, NOT_EXECUTABLE = 127, 64, 126
 
 # The program of a unit. It ends on an order, or with SIGTERM, and reports SIGHUP.
@@ -31,17 +28,6 @@ signal.signal(signal.SIGHUP, lambda *_: print("reloaded", flush=True))
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))
 reports.make_report()
 """
-
-
-def unit(file: str) -> configparser.ConfigParser:
-    parsed = configparser.ConfigParser(interpolation=None)
-    parsed.optionxform = str  # type: ignore[assignment, method-assign]
-    parsed.read_string(UNITS[file])
-    return parsed
-
-
-def codes(file: str, setting: str) -> set[int]:
-    return {int(word) for word in unit(file)["Service"][setting].split()}
 
 
 @pytest.fixture
@@ -59,7 +45,7 @@ def start(hosts: Hosts, servers: str, job: str) -> Start:
     """Starts a service as systemd would, except for the paths of programs and some given changes."""
 
     def start(file: str, *changes: tuple[str, str]) -> Program:
-        service = unit(file)["Service"]
+        service = unit(UNITS[file])["Service"]
         variable, _, value = service["Environment"].partition("=")
         assert value == ADDRESS
         command = re.sub(r"(?<= -- )/usr/local/bin/\w+$", job, service["ExecStart"])
@@ -99,7 +85,7 @@ def test_service_runs_on_one_host(start: Start, hosts: Hosts, ground: Ground, ch
     second = start("scheduler.service")
     ground.expect_children(f"{chroot}/locks/scheduler", 2)
     # ExecReload.
-    assert unit("scheduler.service")["Service"]["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    assert unit(UNITS["scheduler.service"])["Service"]["ExecReload"] == "/bin/kill -HUP $MAINPID"
     first.process.send_signal(signal.SIGHUP)
     first.said("reloaded")
     assert hosts.begun() == [leader]
@@ -112,12 +98,12 @@ def test_service_runs_on_one_host(start: Start, hosts: Hosts, ground: Ground, ch
 
 
 def test_service_is_not_restarted_where_that_does_not_help(start: Start, job: str) -> None:
-    hopeless = codes("scheduler.service", "RestartPreventExitStatus")
+    hopeless = unit(UNITS["scheduler.service"])["Service"]["RestartPreventExitStatus"]
     ends = {
         WRONG_ARGUMENTS: ("--election", "--elections"),
         NOT_FOUND: (job, f"{job}-that-is-not-there"),
         NOT_EXECUTABLE: (job, str(pathlib.Path(job).with_name("reports.py"))),
     }
-    assert hopeless == set(ends)
+    assert {int(code) for code in hopeless.split()} == set(ends)
     for status, change in ends.items():
         assert start("scheduler.service", change).end() == status
