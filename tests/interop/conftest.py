@@ -1,4 +1,4 @@
-"""A server that grants short sessions, paths, and a place for figures."""
+"""A server that grants short sessions, and paths."""
 
 from __future__ import annotations
 
@@ -33,16 +33,3 @@ def kazoo(ground: Ground) -> typing.Iterator[typing.Any]:
     yield client
     client.stop()
     client.close()
-
-
-@pytest.fixture
-def figures(request: pytest.FixtureRequest) -> typing.Callable[[str], None]:
-    """Prints figures at the end, even of a test that passes."""
-    return lambda text: request.node.user_properties.append(("figures", text))
-
-
-def pytest_terminal_summary(terminalreporter: typing.Any) -> None:
-    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
-        for key, text in report.user_properties if report.when == "call" else ():
-            if key == "figures":
-                terminalreporter.write_line(f"{report.nodeid.split('::')[-1]}: {text}")

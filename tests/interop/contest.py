@@ -187,15 +187,6 @@ class Contest:
         return "\n".join([f"in the queue: {sorted(self._nodes())}", *said])
 
 
-class Outcome(typing.NamedTuple):
-    """The observations of a contest in which the rules were kept."""
-
-    figures: str
-    peak: int
-    # The programs that were inside together.
-    together: set[frozenset[str]]
-
-
 def by_program(grants: typing.Mapping[str, int]) -> collections.Counter[str]:
     shares: collections.Counter[str] = collections.Counter()
     for name, count in grants.items():
@@ -219,10 +210,10 @@ def contend(
     stay: float = 0.001,
     nodes: str = "",
     shows: typing.Callable[[int, set[frozenset[str]]], bool] = lambda peak, together: True,
-) -> Outcome:
+) -> None:
     """Lets the sides contend, and fails if a rule is broken. Peers stay inside for at most ``stay`` seconds. Kills and turns are
-    random, so it goes on until two of each side were killed, each program had its turns, and ``shows`` is true. With ``cuts`` each
-    side also loses a reply, and all its sessions."""
+    random, so it goes on until two of each side were killed, each program had its turns, and ``shows`` is true of how much was
+    inside at once, and of the programs that were together. With ``cuts`` each side also loses a reply, and all its sessions."""
     if cuts:
         sides = [side._replace(proxy=ground.proxy()) for side in sides]
     first = sum(side.count for side in sides)
@@ -273,7 +264,8 @@ def contend(
         shares = by_program(register.grants)
         for program in programs:
             assert shares[program] >= share, f"{program} has hardly had a turn: {shares}"
-        figures = [f"{sum(shares.values())} grants in {seconds:.1f} s, {contest.killed} killed"]
+        assert shows(register.peak, programs_of(register.together)), (register.peak, register.together)
+        figures = [f"{sum(shares.values())} grants in {seconds:.1f} s, {contest.killed} killed, {register.peak} inside at once"]
         figures.append(", ".join(f"{program} {count}" for program, count in sorted(shares.items())))
         if cuts:
             assert has_shown(), (contest.killed, contest.lost, contest.expired)
@@ -285,4 +277,4 @@ def contend(
             if lines:
                 kinds = collections.Counter(line.split(": ", 1)[-1][:60] for line in lines)
                 figures.append(f"{len(lines)} {title}, most {kinds.most_common(1)[0]}")
-        return Outcome("; ".join(figures), register.peak, programs_of(register.together))
+        print(*figures, sep="; ")

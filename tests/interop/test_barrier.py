@@ -6,13 +6,11 @@ import collections
 import subprocess
 import threading
 import time
-import typing
 
 import zklock
 from contest import curators_steps
 from ground import Ground
 
-Figures = typing.Callable[[str], None]
 # The steps of each member in a round, with their times.
 Said = dict[str, list[int]]
 
@@ -42,7 +40,7 @@ def go_round(hosts: str, path: str, said: Said) -> None:
             said["leaves"].append(time.monotonic_ns())
 
 
-def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures) -> None:
+def test_double_barrier_with_curator(ground: Ground, path: str) -> None:
     """Nobody enters before all have come, and none of ours leaves before all go. (One of Curator's may, because it does not
     wait for the last.)
 
@@ -65,7 +63,7 @@ def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures
         assert max(went) < min(left[CURATORS:]), f"round {number}: one of ours had left before all went"
     for number in range(ROUNDS):
         ground(f"delete-tree {path}/{number}")
-    figures(f"{ROUNDS} rounds of {OURS} of ours and {CURATORS} of Curator's in {time.monotonic() - begun:.0f} s")
+    print(f"{ROUNDS} rounds of {OURS} of ours and {CURATORS} of Curator's in {time.monotonic() - begun:.0f} s")
 
 
 def test_barrier_with_curator(ground: Ground, path: str) -> None:
