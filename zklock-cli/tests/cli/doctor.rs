@@ -6,7 +6,7 @@ use ground::wire::Admin;
 use ground::{Direction, Ensemble, until};
 use serde_json::Value;
 
-use crate::support::{SOON, output, path, zklock_at};
+use crate::support::{SOON, operator, output, path, zklock_at};
 
 /// The findings about each server by itself: the verdict, what was found, and what to do.
 fn each(hosts: &str, path: &str) -> (Option<i32>, Vec<(String, String, String)>) {
@@ -121,6 +121,8 @@ fn a_server_that_is_behind_the_leader_is_found_out() {
 #[test]
 fn a_right_that_is_missing_is_found_out() {
     let hosts = crate::support::servers().connect_string();
+    // So that these rights are not those of the node above all tests' paths.
+    operator().create_all("/cli", "");
     let doctor = |access: &str| {
         let path = path();
         output(zklock_at(&hosts).args(["--access", access, "run", "--mutex", &path, "--", "true"]));
