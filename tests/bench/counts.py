@@ -68,7 +68,7 @@ def count(servers, name, work, tool):
         with tempfile.TemporaryDirectory() as folder:
             before, read = TOOLS[tool]
             peer = Peer(name, before(pathlib.Path(folder)) + PEERS[name][0])
-            peer.bench(servers, bench, params | {"n": params["n"] * times}, f"/counts-{os.getpid()}-{name}-{abs(hash((work, tool, times)))}", 600)
+            peer.bench(servers, bench, params | {"n": params["n"] * times, "silent": 1}, f"/counts-{os.getpid()}-{name}-{abs(hash((work, tool, times)))}", 600)
             peer.p.stdin.close()
             if peer.p.wait() != 0:
                 raise RuntimeError(f"{name}: status {peer.p.returncode}")

@@ -18,7 +18,7 @@ import sys
 import time
 
 from disk import fdatasync
-from servers import CORES, PEER_CORES, SERVER_CORES, Other, Servers, cpu, pin
+from servers import CORES, PEER_CORES, Other, Servers, cpu, pin
 
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = os.environ.get("MEASURE_CACHE", "")
@@ -167,7 +167,7 @@ class Peer:
 
 def timed(bench, params, spans):
     """The figures in the times of a peer: of each turn, when acquire was called and returned, and release was called and returned, in ns."""
-    if bench == "holders":
+    if not spans:
         return {}
     called, acquired, left, released = zip(*sorted(spans[params.get("warm", 0) :], key=lambda span: span[1]))
     figures = {}
@@ -264,8 +264,6 @@ def run_plan(plan, peers, live, others, args, out):
 
 # ---- tables ----
 
-COMPARED = {"uncontended": "both_p50_us", "handoff": "handoff_p50_us", "drain": "drain_s", "manylocks": "locks_per_s",
-            "tries": "try_p50_us", "wanted": "wanted_p50_us", "holders": "writes_per_s"}
 HEAD = {  # column: (figure, format)
     "uncontended": {"both p50": ("both_p50_us", ".1f"), "ops/s": ("ops_per_s", ".0f"), "acquire p50": ("acquire_p50_us", ".0f"),
                     "p99": ("acquire_p99_us", ".0f"), "release p50": ("release_p50_us", ".0f"),
@@ -278,6 +276,7 @@ HEAD = {  # column: (figure, format)
     "holders": {"writes/s": ("writes_per_s", ".1f"), "log bytes/s": ("log_bytes_per_s", ".0f")},
     "wanted": {"wanted p50": ("wanted_p50_us", ".0f"), "p99": ("wanted_p99_us", ".0f")},
 }
+COMPARED = {bench: next(iter(columns.values()))[0] for bench, columns in HEAD.items()}
 COSTS = {"requests": ("requests", ".1f"), "packets": ("packets", ".1f"), "bytes": ("bytes", ".0f"),
          "client cpu": ("client_cpu_us", ".0f"), "server cpu": ("server_cpu_us", ".0f")}
 
@@ -343,10 +342,7 @@ def main():
     ap.add_argument("--priority", type=int, help="nice value of this terminal session as a whole (root for < 0)")
     ap.add_argument("--log", type=argparse.FileType("w"), default=os.devnull, help="results as JSON lines")
     ap.add_argument("--show", type=argparse.FileType(), help="only print the tables of such a log")
-    ap.add_argument("--no-pin", action="store_true", help="do not part the cores between servers and peers")
     args = ap.parse_args()
-    if args.no_pin:
-        SERVER_CORES[:] = PEER_CORES[:] = CORES
     if args.show:
         return tables([json.loads(line) for line in args.show])
     if unknown := {*(args.only or [])} - PEERS.keys():
