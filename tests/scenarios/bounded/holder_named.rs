@@ -16,7 +16,8 @@ async fn says_of(timeout: Duration, lock: &Lock, parts: &[&str]) {
     let always = if timeout.is_zero() { "is held by another" } else { "others are before us in the queue" };
     loop {
         let error = lock.acquire_timeout(timeout).await.unwrap_err();
-        says(&error, ErrorKind::Timeout, &[always]);
+        says(&error, ErrorKind::Timeout, &[]);
+        assert!([always, "wait longer"].iter().any(|part| error.to_string().contains(part)), "{error}");
         if parts.iter().all(|part| error.to_string().contains(part)) {
             return;
         }

@@ -39,12 +39,12 @@ async fn a_hundred_thousand_children_are_listed_once_for_each_acquire() {
     const CHILDREN: usize = 100_000;
     const TOGETHER: usize = 2_000;
     // A separate server, whose nodes need no clean-up.
-    let ensemble = Ensemble::builder().tick(Duration::from_secs(2)).start();
+    let ensemble = Ensemble::builder().tick(Duration::from_secs(5)).start();
     let (address, path) = (ensemble.server(0).address(), "/hostile/crowd");
     let proxy = Proxy::before(ensemble.server(0));
     let client = client_of(&proxy.connect_string()).await;
     Admin::connect(address).create_all(path, "");
-    let mut stranger = Connection::open(address, Duration::from_secs(40)).unwrap();
+    let mut stranger = Connection::open(address, SOON).unwrap();
     stranger.set_patience(SOON);
     let name = |number: usize| format!("{path}/{MARK}nobody-{number:0>30}-");
     tokio::task::block_in_place(|| {
