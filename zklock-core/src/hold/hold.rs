@@ -266,7 +266,7 @@ impl Hold {
     /// # async fn send_the_request(_: zklock::Token, _: Duration) {}
     /// ```
     pub fn ensure(&self, needs: Duration) -> Result<(), Error> {
-        self.held.known()?;
+        self.held.get()?;
         let (valid_for, timeout) = (self.valid_for(), self.grant().session().timeout());
         let needs = needs.saturating_add(times::MARGIN.of(timeout));
         if valid_for >= needs {

@@ -6,9 +6,8 @@
 //! outside. So a witness is opened just before them: a program that closes what it does not know closes this one too. Nothing
 //! else has its inode, so the witness shows when its number is used for something else.
 //!
-//! The witness is checked when a call begins that may wake the I/O thread, after each sleep of a thread, and before anything is
-//! dropped. In the moments between such a check and what follows there is no protection. Connections check themselves (see
-//! `async-net`).
+//! The witness is checked when a call begins, after each sleep of a thread, and before anything is dropped. In the moments
+//! between such a check and what follows there is no protection. Connections check themselves (see `async-net`).
 
 use super::fork::Process;
 use super::park::Signal;

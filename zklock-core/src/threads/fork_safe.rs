@@ -31,13 +31,6 @@ impl<T> ForkSafe<T> {
         Ok(self.fixed())
     }
 
-    /// Like [`get`](Self::get), but does not ask the system whether the I/O thread still has its descriptors: for what does not
-    /// wake it.
-    pub(crate) fn known(&self) -> Result<&T, Error> {
-        self.0.io.check_known()?;
-        Ok(self.fixed())
-    }
-
     /// Returns the value, for parts that do not change and need no mutex, so that even a child may read them; or if
     /// [`get`](Self::get) has succeeded.
     pub(crate) fn fixed(&self) -> &T {

@@ -98,11 +98,6 @@ impl Io {
         self.descriptors.are_of_host()
     }
 
-    /// Fails if it must be left alone, as far as is known: for what wakes no thread.
-    pub(super) fn check_known(&self) -> Result<(), Error> {
-        if self.is_of_host() { Ok(()) } else { self.opened().check() }
-    }
-
     /// Fails if it must be left alone. Unlike [`is_lost`](Self::is_lost) it asks the system whether its descriptors are closed.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.is_of_host() { Ok(()) } else { self.descriptors.check() }
