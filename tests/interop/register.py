@@ -145,7 +145,9 @@ class Register:
         try:
             while True:
                 peer.connection.settimeout(waits_until and max(0.001, waits_until - time.monotonic()))
-                if not (line := peer.rfile.readline().decode(errors="replace")):
+                line = peer.rfile.readline().decode(errors="replace")
+                # What a killed peer had not written to its end is no word.
+                if not line.endswith("\n"):
                     break
                 word, name, *rest = line.split()
                 if word == "note":

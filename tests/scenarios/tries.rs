@@ -81,6 +81,7 @@ async fn one_try_leaves_no_watch_and_a_lock_that_is_dropped_takes_its_own_back()
         let kinds =
             [Kind::Create, Kind::GetChildren, Kind::Delete, Kind::Exists, Kind::GetData, REMOVE_WATCHES];
         assert_eq!(kinds.map(|kind| counts.requests(kind)), [1, 1, 1, 0, 0, 0]);
+        assert_eq!(counts.requests(Kind::Any) - counts.requests(Kind::Multi), 3);
         soon(hold.release()).await.unwrap();
     }
     let hold = held(&other.mutex("/tries/once").unwrap()).await;

@@ -71,6 +71,26 @@ static void waits_to_go(zklock_hold *hold, zklock_reason reason, void *context) 
     has_been_called(of);
 }
 
+static void *frees(void *hold) {
+    zklock_hold_free(hold);
+    return NULL;
+}
+
+TEST(to_free_a_hold_waits_for_its_callback) {
+    told of = {0};
+    zklock_hold *hold = acquire(new_mutex(new_client(), fresh_path(), 0), SOON_MS);
+    OK(zklock_hold_on_lost(hold, waits_to_go, &of));
+    lose(hold);
+    EVENTUALLY(__atomic_load_n(&of.running, __ATOMIC_ACQUIRE));
+    pthread_t freeing = start_thread(frees, hold);
+    EVENTUALLY(!zklock_hold_token(hold));
+    sleep_ms(100);
+    CHECK(pthread_tryjoin_np(freeing, NULL) == EBUSY);
+    __atomic_store_n(&of.go, 1, __ATOMIC_RELEASE);
+    join_thread(freeing);
+    CHECK(called(&of) == 1);
+}
+
 #define HOLDS 20
 #define ROUNDS 200
 

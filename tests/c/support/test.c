@@ -390,7 +390,8 @@ void wait_for_contenders(const char *path, int count) {
 
 void settled(const zklock_client *client) {
     zklock_stats stats = {0};
-    EVENTUALLY(zklock_client_stats(client, &stats) == ZKLOCK_INVALID_HANDLE || !stats.owed);
+    zklock_status status;
+    EVENTUALLY((status = zklock_client_stats(client, &stats)) == ZKLOCK_INVALID_HANDLE || (status == ZKLOCK_OK && !stats.owed));
 }
 
 void await_call(zklock_call *call) {

@@ -1,4 +1,4 @@
-"""A lock as a decorator: a block around each call of a function or of a coroutine function. For a loss see ../aio/test_hosts.py."""
+"""A lock as a decorator: a block around each call of a function or of a coroutine function, whose loss is in ../aio/test_hosts.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import inspect
 import typing
 
 from ground import Ground
-from scenes import raises
+from scenes import lose, raises
 
 import zklock
 
@@ -85,6 +85,17 @@ def test_a_method_is_one_afterwards(zk: zklock.Client, path: str) -> None:
     report = Report("sales")
     assert report.write(2) == "sales 2" and asyncio.run(report.send()) == "sales"
     assert (report.count(), Report.named()) == (3, "Report")
+
+
+def test_a_loss_is_raised_after_a_function(zk: zklock.Client, path: str, ground: Ground) -> None:
+    lock = zk.mutex(path)
+
+    @lock
+    def report() -> None:
+        assert lock.current is not None
+        lose(ground, lock.current)
+
+    raises(zklock.LockLost, report)
 
 
 def test_what_would_run_without_the_lock_is_refused(zk: zklock.Client, path: str, ground: Ground) -> None:

@@ -206,6 +206,17 @@ def test_a_callback_that_is_none_is_refused(zk: zklock.Client, path: str) -> Non
         is_type_error(lambda: untyped.on_lost(), "callback")
 
 
+def test_what_is_given_by_others_cannot_be_made(zk: zklock.Client) -> None:
+    for name in ("Lock", "Hold", "BaseHold", "Loss", "Wanted", "Guarded", "AsyncClient", "AsyncLock", "AsyncHold"):
+        is_type_error(getattr(zklock, name), f"cannot create 'zklock.{name}'")
+    # Nor can attributes be changed.
+    for thing in (zk, zk.mutex("/bad-not")):
+        with pytest.raises(AttributeError):
+            thing.path = "/other"  # type: ignore[union-attr, misc]
+        with pytest.raises(AttributeError):
+            thing.more = 1  # type: ignore[union-attr]
+
+
 def test_a_chroot_that_is_missing_is_named_and_made_if_that_is_wanted(hosts: str, ground: Ground) -> None:
     # The argument replaces the chroot in the hosts.
     missing = zklock.Client(f"{hosts}/bad-chroot", chroot="/bad-chroot/other")

@@ -13,7 +13,7 @@ def test_an_observer_is_an_iterator_and_a_wait_has_a_limit(other: zklock.Client,
     assert next(observer, "the end") is None
     times_out(lambda: observer.next(timeout=0.2)).says("200ms")
     raises(zklock.InvalidInput, lambda: observer.next(timeout=-1))
-    for lock in (other.semaphore(path, 2), other.semaphore(path, 2).aio):
+    for lock in (other.semaphore(path, 2), other.semaphore(path, 2).aio, other.all([other.mutex(path)])):
         raises(zklock.InvalidInput, lock.observe).says(path, "observe")
 
 

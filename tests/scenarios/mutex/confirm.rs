@@ -11,19 +11,16 @@ use zklock::{Error, ErrorKind, Hold, Lock, LossReason};
 /// In each fourth the hold is lost.
 const ROUNDS: u64 = 400;
 
-/// Tasks that ask, and commit empty lists of writes, until they are told that the lock is no longer held.
-fn asks(hold: &Arc<Hold>) -> [JoinHandle<Error>; 2] {
-    [false, true].map(|writes| {
-        let hold = hold.clone();
-        tokio::spawn(async move {
-            loop {
-                let told =
-                    if writes { hold.guarded().commit().await.err() } else { hold.confirm().await.err() };
-                if let Some(error) = told {
-                    return error;
-                }
+/// A task that asks, or commits empty lists of writes, until it is told that the lock is no longer held.
+fn asks(hold: &Arc<Hold>, writes: bool) -> JoinHandle<Error> {
+    let hold = hold.clone();
+    tokio::spawn(async move {
+        loop {
+            let told = if writes { hold.guarded().commit().await.err() } else { hold.confirm().await.err() };
+            if let Some(error) = told {
+                return error;
             }
-        })
+        }
     })
 }
 
@@ -37,7 +34,7 @@ async fn what_races_with_a_release_or_a_loss_is_done_or_told_of_it() {
     let lock = client.mutex("/confirm/races").unwrap();
     for round in 0..ROUNDS {
         let hold = acquire(&lock).await;
-        let told = asks(&hold);
+        let told = [false, true].map(|writes| asks(&hold, writes));
         // For a time that differs in each round.
         std::thread::sleep(Duration::from_micros(round * 37 % 1500));
         let end = if round % 4 == 0 {
@@ -60,7 +57,7 @@ async fn a_confirmation_that_waits_for_its_answer_is_told_of_a_release_at_once()
     let hold = acquire(&client.mutex("/confirm/waits").unwrap()).await;
     let gate = Gate::new();
     let asked = proxy.on(Trigger::reply(Kind::Multi).path(hold.node()).then(Action::Pause(gate.clone())));
-    let [told, _] = asks(&hold);
+    let told = asks(&hold, false);
     assert!(asked.wait(SOON));
     let releasing = hold.clone();
     let release = tokio::spawn(async move { releasing.release().await });

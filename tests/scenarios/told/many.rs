@@ -6,7 +6,7 @@ use crate::support::{HEARTBEAT, SOON, operator, proxied_client, soon};
 use ground::{Action, Kind, Message, Proxy, Side, Trigger, not_later, or_once_more, until};
 use std::sync::Arc;
 use std::time::Instant;
-use zklock::{Client, Hold, HoldState, LossReason};
+use zklock::{Client, Error, ErrorKind, Hold, HoldState, LossReason};
 
 const HOLDS: usize = 60;
 
@@ -128,10 +128,13 @@ async fn what_no_server_tells_is_found_out_in_turn() {
     // Each heartbeat checks eight nodes, and two of the watched ones.
     let mut holds = held(&client, "/told-withheld").await;
     for hold in holds.split_off(HOLDS / 3) {
-        if let Err(lost) = soon(hold.release()).await {
-            // The machine stood still for longer than the lease.
-            return or_once_more(false, &lost.to_string());
+        let released = soon(hold.release()).await;
+        if let Err(ErrorKind::Lost(LossReason::LeaseLapsed | LossReason::SessionExpired)) =
+            released.as_ref().map_err(Error::kind)
+        {
+            return or_once_more(false, "the machine stood still for longer than the lease");
         }
+        released.unwrap();
     }
     settle(&proxy);
     let withheld = |hold: &Arc<Hold>| {
