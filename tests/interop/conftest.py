@@ -1,4 +1,4 @@
-"""A server that grants short sessions, and paths."""
+"""A server that grants short sessions, paths, and a place for figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
     # Not a container, which the server would delete between two turns, so that the numbers of the nodes would start again.
     ground(f"create {path}")
     yield path
-    ground.expect_free(path)
+    for child in ground.children(path):
+        if child in ("locks", "leases"):
+            ground.expect_children(f"{path}/{child}", 0)
+            ground(f"delete {path}/{child}")
+    ground.expect_children(path, 0)
 
 
 @pytest.fixture
@@ -33,3 +37,16 @@ def kazoo(ground: Ground) -> typing.Iterator[typing.Any]:
     yield client
     client.stop()
     client.close()
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> typing.Callable[[str], None]:
+    """Prints figures at the end, even of a test that passes."""
+    return lambda text: request.node.user_properties.append(("figures", text))
+
+
+def pytest_terminal_summary(terminalreporter: typing.Any) -> None:
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for key, text in report.user_properties if report.when == "call" else ():
+            if key == "figures":
+                terminalreporter.write_line(f"{report.nodeid.split('::')[-1]}: {text}")

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import heapq
+import itertools
 import random
 import re
+import selectors
 import socket
-import socketserver
 import threading
 import time
 import typing
@@ -61,26 +63,19 @@ class Entry:
         return self.token != 0
 
 
-class Conversation(socketserver.StreamRequestHandler):
-    """That with one peer, in a thread of its own."""
+class Peer:
+    """A connected peer."""
 
-    disable_nagle_algorithm = True
-
-    def handle(self) -> None:
-        typing.cast(Server, self.server).register.converse(self)
-
-
-class Server(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
-    def __init__(self, register: Register) -> None:
-        super().__init__(("127.0.0.1", 0), Conversation)
-        self.register = register
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.received = b""
+        self.name = ""
+        # Since when it waits for the lock.
+        self.waits_since: float | None = None
 
 
 class Register:
-    """The record. It listens until it is closed."""
+    """The record. It has its own thread until it is closed."""
 
     def __init__(
         self,
@@ -96,7 +91,7 @@ class Register:
     ) -> None:
         """The contest is over after ``grants`` grants, or later, when ``has_shown`` is true, but after ``at_most`` at the latest.
         Peers begin when ``first`` of them are there, and must not wait for longer than ``patience`` seconds. They stay for at
-        most ``stay`` seconds or, if that is ``None``, until the contest is over. ``exists`` tells whether a node exists."""
+        most ``stay`` seconds or, if that is ``None``, until ``let_go``. ``exists`` tells whether a node exists."""
         self.at_most, self.has_shown = at_most, has_shown
         self.rules, self.target, self.first = rules, grants, first
         self.patience, self.stay, self.exists = patience, stay, exists
@@ -104,8 +99,6 @@ class Register:
         self.notes: list[str] = []
         self.excused: list[str] = []
         self.grants: collections.Counter[str] = collections.Counter()
-        # The peers that take part.
-        self.present: set[str] = set()
         self.inside: dict[str, Entry] = {}
         # The most that was inside at once, and the peers that were together.
         self.peak = 0
@@ -116,22 +109,55 @@ class Register:
         self.over = threading.Event()
         # How often a peer came in again with its node.
         self.again = 0
-        # Peers that will be killed, so that their end is expected.
-        self.doomed: set[str] = set()
         self._latest: dict[str, tuple[str, str]] = {}
         self._highest: dict[str, int] = {}
         self._token = 0
-        self._lock = threading.Lock()
-        self._server = Server(self)
-        self.address = "127.0.0.1:{}".format(self._server.server_address[1])
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), name="register").start()
+        self._doomed: set[str] = set()
+        self._hellos: list[Peer] = []
+        self._staying: list[Peer] = []
+        self._peers: list[Peer] = []
+        self._answers: list[tuple[float, int, Peer, bytes]] = []
+        self._numbers = itertools.count()
+        self._closing = False
+        self._lock = threading.RLock()
+        self._selector = selectors.DefaultSelector()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self.address = "127.0.0.1:{}".format(self._listener.getsockname()[1])
+        self._thread = threading.Thread(target=self._serve, name="register")
+        self._thread.start()
+
+    def doom(self, name: str) -> None:
+        """Notes that this peer will be killed, so that its end is expected."""
+        with self._lock:
+            self._doomed.add(name)
+
+    def let_go(self) -> None:
+        """Lets the peers leave that have stayed until now. Then the contest is over."""
+        with self._lock:
+            self.over.set()
+            for peer in self._staying:
+                self._answers.append((0.0, next(self._numbers), peer, b"go\n"))
+            heapq.heapify(self._answers)
+            self._staying.clear()
+
+    def present(self) -> list[str]:
+        """The names of the peers that take part."""
+        with self._lock:
+            return [peer.name for peer in self._peers if peer in self._hellos]
+
+    def waiting(self) -> list[str]:
+        with self._lock:
+            return [peer.name for peer in self._peers if peer.waits_since is not None]
 
     def close(self) -> None:
-        # So that no peer's thread waits for these.
-        self.begun.set()
-        self.over.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self._closing = True
+        self._thread.join()
+        for peer in self._peers:
+            peer.connection.close()
+        self._listener.close()
+        self._selector.close()
 
     def __enter__(self) -> Register:
         return self
@@ -139,57 +165,104 @@ class Register:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def converse(self, peer: Conversation) -> None:
-        """Hears what a peer says, until it ends."""
-        name, waits_until = "", None
-        try:
-            while True:
-                peer.connection.settimeout(waits_until and max(0.001, waits_until - time.monotonic()))
-                line = peer.rfile.readline().decode(errors="replace")
-                # What a killed peer had not written to its end is no word.
-                if not line.endswith("\n"):
-                    break
-                word, name, *rest = line.split()
-                if word == "note":
-                    self.notes.append(f"{name}: {' '.join(rest)}")
-                    continue
-                with self._lock:
-                    self._hear(word, name, rest)
-                if word in ("enter", "down"):
-                    waits_until = None
-                    self.over.wait() if self.stay is None else time.sleep(random.uniform(0.0, self.stay))
+    def _serve(self) -> None:
+        while not self._closing:
+            now = time.monotonic()
+            wait = 0.05 if not self._answers else min(0.05, max(0.0, self._answers[0][0] - now))
+            for key, _ in self._selector.select(wait):
+                if key.data is None:
+                    self._accept()
                 else:
-                    self.begun.wait()
-                    waits_until = None if self.over.is_set() else time.monotonic() + self.patience
-                peer.wfile.write(b"stop\n" if self.over.is_set() else b"go\n")
-        except socket.timeout:
-            self._violated(f"{name} waits for more than {self.patience} s; inside: {list(self.inside)}")
-        except OSError:
-            pass  # It is gone.
-        with self._lock:
-            self.present.discard(name)
-            if name in self.inside:
-                self._accuse(self.inside.pop(name))
-            # A peer without a name was killed before it sent one, or has ended, which its status will show.
-            if name and name not in self.doomed and not self.over.is_set():
-                self._violated(f"{name} has ended by itself")
+                    self._read(key.data)
+            now = time.monotonic()
+            with self._lock:
+                while self._answers and self._answers[0][0] <= now:
+                    _, _, peer, answer = heapq.heappop(self._answers)
+                    self._send(peer, answer)
+                self._look_at_the_clock(now)
 
-    def _hear(self, word: str, name: str, rest: list[str]) -> None:
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        peer = Peer(connection)
+        with self._lock:
+            self._peers.append(peer)
+        self._selector.register(connection, selectors.EVENT_READ, peer)
+
+    def _read(self, peer: Peer) -> None:
+        try:
+            received = peer.connection.recv(4096)
+        except OSError:
+            received = b""
+        with self._lock:
+            if not received:
+                self._gone(peer)
+                return
+            peer.received += received
+            *lines, peer.received = peer.received.split(b"\n")
+            for line in lines:
+                self._hear(peer, line.decode(errors="replace"))
+
+    def _send(self, peer: Peer, answer: bytes) -> None:
+        try:
+            peer.connection.send(answer)
+        except OSError:
+            pass  # The peer is gone, which the next read shows.
+
+    def _answer(self, peer: Peer) -> None:
+        self._send(peer, b"stop\n" if self.over.is_set() else b"go\n")
+
+    def _answer_later(self, peer: Peer) -> None:
+        if self.stay is None:
+            self._staying.append(peer)
+        else:
+            due = time.monotonic() + random.uniform(0.0, self.stay)
+            heapq.heappush(self._answers, (due, next(self._numbers), peer, b"go\n"))
+
+    def _gone(self, peer: Peer) -> None:
+        self._selector.unregister(peer.connection)
+        peer.connection.close()
+        self._peers.remove(peer)
+        entry = self.inside.pop(peer.name, None)
+        if entry is not None:
+            self._accuse(entry)
+        # A peer without a name was killed before it sent one, or has ended, which its status will show.
+        if peer.name and peer.name not in self._doomed and not self.over.is_set():
+            self._violated(f"{peer.name} has ended by itself")
+
+    def _hear(self, peer: Peer, line: str) -> None:
+        word, name, *rest = line.split(" ")
+        if word == "note":
+            self.notes.append(f"{name}: {' '.join(rest)}")
+            return
+        now = time.monotonic()
         if word == "hello":
-            self.present.add(name)
-            if len(self.present) == self.first:
-                self.begun.set()
+            peer.name = name
+            self._hellos.append(peer)
+            if len(self._hellos) < self.first:
+                return
+            for each in self._hellos if len(self._hellos) == self.first else [peer]:
+                each.waits_since = now
+                self._answer(each)
+            self.begun.set()
         elif word == "enter":
+            peer.waits_since = None
             self._enter(name, *rest)
+            self._answer_later(peer)
         elif word == "down":
             self.inside[name].mode, self.inside[name].node = "r", rest[0]
-        elif word == "leave":
-            self._accuse(self.inside.pop(name))
-        elif word == "lost":
-            self.notes.append(f"{name}: lost: {' '.join(rest)}")
-            self._excuse(*self.inside.pop(name).suspects)
+            self._answer_later(peer)
+        elif word in ("leave", "lost"):
+            entry = self.inside.pop(name)
+            if word == "leave":
+                self._accuse(entry)
+            else:
+                self.notes.append(f"{name}: lost: {' '.join(rest)}")
+                self._excuse(*entry.suspects)
+            peer.waits_since = None if self.over.is_set() else now
+            self._answer(peer)
         else:
-            self._violated(f"not a message: {word}")
+            self._violated(f"not a message: {line}")
 
     def _enter(self, name: str, mode: str, node: str, token: str) -> None:
         letter, _, quantity = mode.partition(":")
@@ -265,6 +338,12 @@ class Register:
     def _violated(self, problem: str) -> None:
         self.violations.append(problem)
         self.over.set()
+
+    def _look_at_the_clock(self, now: float) -> None:
+        for peer in self._peers:
+            if peer.waits_since is not None and now - peer.waits_since > self.patience:
+                self._violated(f"{peer.name} waits for more than {self.patience} s; inside: {list(self.inside)}")
+                peer.waits_since = None
 
 
 def _describe(entry: Entry) -> str:

@@ -6,17 +6,23 @@ import collections
 import subprocess
 import threading
 import time
+import typing
 
 import zklock
-from contest import curators_steps
+from contest import curators_program
 from ground import Ground
 
+Figures = typing.Callable[[str], None]
 # The steps of each member in a round, with their times.
 Said = dict[str, list[int]]
 
 ROUNDS = 20
 OURS, CURATORS = 3, 2
 SOON = 60.0
+
+
+def curator(*words: str) -> subprocess.Popen[str]:
+    return curators_program("BarrierRounds", *words)
 
 
 def said_by(process: subprocess.Popen[str]) -> Said:
@@ -40,7 +46,7 @@ def go_round(hosts: str, path: str, said: Said) -> None:
             said["leaves"].append(time.monotonic_ns())
 
 
-def test_double_barrier_with_curator(ground: Ground, path: str) -> None:
+def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures) -> None:
     """Nobody enters before all have come, and none of ours leaves before all go. (One of Curator's may, because it does not
     wait for the last.)
 
@@ -49,7 +55,7 @@ def test_double_barrier_with_curator(ground: Ground, path: str) -> None:
     hosts, begun = ground("servers"), time.monotonic()
     ours: list[Said] = [collections.defaultdict(list) for _ in range(OURS)]
     threads = [threading.Thread(target=go_round, args=(hosts, path, said), daemon=True) for said in ours]
-    others = [curators_steps(hosts, "double", path, str(OURS + CURATORS), str(ROUNDS)) for _ in range(CURATORS)]
+    others = [curator(hosts, "double", path, str(OURS + CURATORS), str(ROUNDS)) for _ in range(CURATORS)]
     for thread in threads:
         thread.start()
     members = [said_by(process) for process in others] + ours
@@ -63,7 +69,7 @@ def test_double_barrier_with_curator(ground: Ground, path: str) -> None:
         assert max(went) < min(left[CURATORS:]), f"round {number}: one of ours had left before all went"
     for number in range(ROUNDS):
         ground(f"delete-tree {path}/{number}")
-    print(f"{ROUNDS} rounds of {OURS} of ours and {CURATORS} of Curator's in {time.monotonic() - begun:.0f} s")
+    figures(f"{ROUNDS} rounds of {OURS} of ours and {CURATORS} of Curator's in {time.monotonic() - begun:.0f} s")
 
 
 def test_barrier_with_curator(ground: Ground, path: str) -> None:
@@ -72,15 +78,15 @@ def test_barrier_with_curator(ground: Ground, path: str) -> None:
     with zklock.Client(hosts) as client:
         barrier = client.barrier(place)
         assert barrier.set()
-        waiter = curators_steps(hosts, "wait", place)
+        waiter = curator(hosts, "wait", place)
         assert waiter.stdout is not None and waiter.stdout.readline().startswith("waits")
         removed = time.monotonic_ns()
         assert barrier.remove()
         assert said_by(waiter)["passes"][0] > removed
-        said_by(curators_steps(hosts, "set", place))
+        said_by(curator(hosts, "set", place))
         assert barrier.is_set() and not barrier.set()
         passes = threading.Thread(target=barrier.wait, daemon=True)
         passes.start()
-        said_by(curators_steps(hosts, "remove", place))
+        said_by(curator(hosts, "remove", place))
         passes.join(SOON)
         assert not passes.is_alive() and not barrier.is_set()

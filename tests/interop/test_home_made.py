@@ -5,10 +5,10 @@ from __future__ import annotations
 import typing
 
 import pytest
-from contest import GRANTS, Side, contend
+from contest import GRANTS, Outcome, contend, foreign_side, zklock_side
 from ground import Ground
 
-# The layouts of peers/kazoo_peer.py.
+# The layouts of peers/java/HomeMadePeer.java.
 PATTERNS = {
     "named": "{name}_lock_{sequence}",
     "host": "{any}-{R|W}-{sequence}",
@@ -18,17 +18,19 @@ PATTERNS = {
 }
 
 
-def contended(ground: Ground, path: str, layout: str, pattern: str, **more: typing.Any) -> None:
+def contended(ground: Ground, path: str, layout: str, pattern: str, **more: typing.Any) -> Outcome:
     kind = "rw" if layout == "host" else "mutex"
-    sides = [Side("kazoo", kind, [f"--home-made={layout}"]), Side("zklock", kind, [f"--naming={pattern}"])]
-    contend(ground, path, sides, **more)
+    ours = zklock_side(kind, f"--naming={pattern}", faces=("python", "cpp"))
+    return contend(ground, path, [foreign_side("home-made", kind, layout), ours], **more)
 
 
 @pytest.mark.parametrize("layout", PATTERNS)
-def test_both_sides_have_their_turns_in_a_home_made_queue(ground: Ground, path: str, layout: str) -> None:
+def test_both_sides_have_their_turns_in_a_home_made_queue(
+    ground: Ground, path: str, figures: typing.Callable[[str], None], layout: str
+) -> None:
     def shows(peak: int, together: set[frozenset[str]]) -> bool:
         # Readers of both sides were inside at once.
-        return layout != "host" or any("kazoo" in pair and len(pair) == 2 for pair in together)
+        return layout != "host" or any("home-made" in pair and len(pair) == 2 for pair in together)
 
     more: dict[str, typing.Any] = {"grants": max(GRANTS, 1000), "cuts": True, "shows": shows}
     if layout == "named":
@@ -36,11 +38,13 @@ def test_both_sides_have_their_turns_in_a_home_made_queue(ground: Ground, path: 
         other = f"{path}/report2_lock_0000000000"
         ground(f"create {other}")
         try:
-            contended(ground, f"{path}/report", layout, PATTERNS[layout], nodes=f"{path}/report_lock_", **more)
+            outcome = contended(ground, f"{path}/report", layout, PATTERNS[layout], nodes=f"{path}/report_lock_", **more)
         finally:
             ground(f"delete {other}")
     else:
-        contended(ground, path, layout, PATTERNS[layout], **more)
+        outcome = contended(ground, path, layout, PATTERNS[layout], **more)
+    figures(outcome.figures)
+    assert shows(outcome.peak, outcome.together), outcome
 
 
 def test_a_pattern_of_another_layout_is_caught(ground: Ground, path: str) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import typing
 
 import pytest
-from contest import Contest, Side
+from contest import FACES, Contest, foreign_side, zklock_side
 from ground import Ground
 from register import Register, Rules
 
@@ -14,30 +14,48 @@ import zklock
 
 
 @contextlib.contextmanager
-def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[str]:
+def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[tuple[Contest, str]]:
     """Lets a library hold the lock of a path. Yields the name of its node."""
     with Register(Rules(), grants=2, first=1, patience=60, stay=None) as register:
         contest = Contest(ground, path, register)
         try:
-            contest.start(Side(library, "mutex"))
+            contest.start(library, foreign_side(library, "mutex"))
             assert register.entered.wait(30), contest.said()
             (node,) = ground.children(path)
-            yield node
+            yield contest, node
             # The holder was not disturbed, and the refused contender is gone.
             assert ground.expect_children(path, 1) == [node]
-            register.over.set()
+            register.let_go()
             contest.finish(10)
             assert not register.violations
         finally:
             contest.close()
 
 
-@pytest.mark.parametrize(
-    ("naming", "library"),
-    [("curator", "kazoo"), ("kazoo", "curator"), ("kazoo", "writelock"), ("writelock", "curator"), ("writelock", "kazoo")],
-)
-def test_naming_is_refused_beside_who_cannot_read_it(ground: Ground, path: str, naming: str, library: str) -> None:
-    with held_by(ground, path, library) as node, zklock.Client(ground("servers")) as client:
+def refuses(contest: Contest, node: str, face: str, *options: str) -> None:
+    """Checks that this face ends at once, and names the node of the contender that would not see it."""
+    contestant = contest.start(face, zklock_side("mutex", *options))
+    contest.running.remove(contestant)
+    contest.register.doom(contestant.name)
+    status = contestant.process.wait(30)
+    assert status != 0 and node in contestant.said(), (face, status, contestant.said())
+
+
+def test_mutex_is_refused_beside_a_plain_kazoo_lock(ground: Ground, path: str) -> None:
+    with held_by(ground, path, "kazoo") as (contest, node), zklock.Client(ground("servers")) as client:
         for timeout in (0, 10, None):
             with pytest.raises(zklock.ForeignContender, match=node):
-                client.mutex(path, naming=naming).hold(timeout=timeout)
+                client.mutex(path).hold(timeout=timeout)
+        for face in FACES:
+            refuses(contest, node, face)
+
+
+@pytest.mark.parametrize(
+    ("naming", "library"), [("kazoo", "curator"), ("kazoo", "writelock"), ("writelock", "curator"), ("writelock", "kazoo")]
+)
+def test_naming_is_refused_beside_who_cannot_read_it(ground: Ground, path: str, naming: str, library: str) -> None:
+    with held_by(ground, path, library) as (contest, node), zklock.Client(ground("servers")) as client:
+        with pytest.raises(zklock.ForeignContender, match=node):
+            client.mutex(path, naming=naming).hold(timeout=10)
+        for face in FACES:
+            refuses(contest, node, face, f"--naming={naming}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing
 
 import pytest
@@ -14,6 +15,7 @@ KINDS: dict[str, Ours] = {
     "mutex": lambda client, path, **options: client.mutex(path, **options),
     "semaphore": lambda client, path, **options: client.semaphore(path, 2, **options),
 }
+kinds = pytest.mark.parametrize("ours", KINDS.values(), ids=KINDS)
 
 
 @pytest.fixture
@@ -22,27 +24,45 @@ def client(ground: Ground) -> typing.Iterator[zklock.Client]:
         yield client
 
 
-@pytest.mark.parametrize("ours", KINDS.values(), ids=KINDS)
-def test_who_comes_after_kazoos_semaphore_is_refused_unless_it_ignores_the_unknown(
+@contextlib.contextmanager
+def held(ground: Ground, path: str, semaphore: typing.Any) -> typing.Iterator[str]:
+    """Holds kazoo's semaphore. Yields the name of its node, and checks that it was not disturbed."""
+    assert semaphore.acquire(timeout=10)
+    (node,) = (child for child in ground.children(path) if child not in ("leases", "locks"))
+    yield node
+    assert ground(f"exists {path}/{node}") == "true"
+    semaphore.release()
+
+
+def empty_queues(ground: Ground, path: str) -> None:
+    """Checks that none of our contenders is left, neither of a mutex nor of a semaphore."""
+    for queue in (f"{path}/{child}" for child in ground.children(path) if child in ("leases", "locks")):
+        ground.expect_children(queue, 0)
+
+
+@kinds
+def test_who_comes_after_kazoos_semaphore_is_refused(
     ground: Ground, path: str, client: zklock.Client, kazoo: typing.Any, ours: Ours
 ) -> None:
     # With so many leases kazoo would also let others in.
-    semaphore = kazoo.Semaphore(path, max_leases=9)
-    assert semaphore.acquire(timeout=10)
-    (node,) = (child for child in ground.children(path) if child not in ("leases", "locks"))
-    for timeout in (0, 10, None):
-        with pytest.raises(zklock.ForeignContender, match=node):
-            ours(client, path).hold(timeout=timeout)
-    assert client.stats().grants == 0
-    with ours(client, path, foreign="ignore-unknown").hold(timeout=10) as hold:
-        assert hold.confirm() > 0
-    # None of our contenders is left, neither of a mutex nor of a semaphore, and kazoo's was not disturbed.
-    for queue in (f"{path}/{child}" for child in ground.children(path) if child in ("leases", "locks")):
-        ground.expect_children(queue, 0)
-    assert ground(f"exists {path}/{node}") == "true"
-    semaphore.release()
+    with held(ground, path, kazoo.Semaphore(path, max_leases=9)) as node:
+        for timeout in (0, 10, None):
+            with pytest.raises(zklock.ForeignContender, match=node):
+                ours(client, path).hold(timeout=timeout)
+        assert client.stats().grants == 0
+        empty_queues(ground, path)
     # It is gone, so there is no reason to refuse any more.
     ours(client, path).hold(timeout=10).release()
+
+
+@kinds
+def test_who_ignores_the_unknown_has_it_beside_kazoos_semaphore(
+    ground: Ground, path: str, client: zklock.Client, kazoo: typing.Any, ours: Ours
+) -> None:
+    with held(ground, path, kazoo.Semaphore(path, max_leases=9)):
+        with ours(client, path, foreign="ignore-unknown").hold(timeout=10) as hold:
+            assert hold.confirm() > 0
+        empty_queues(ground, path)
 
 
 def test_a_holder_is_told_when_a_plain_kazoo_lock_comes(

@@ -35,7 +35,7 @@ fn metrics_file_says_what_is_waited_for_and_held_and_how_it_ended() {
     other.signal_to_the_end(Signal::TERM);
     assert_eq!(process.line(), "held\n");
     let is = |metric: &str, expected: &str| {
-        assert_eq!(value(&file, metric).as_deref(), Some(expected), "{metric}")
+        assert_eq!(value(&file, metric).as_deref(), Some(expected), "{metric}");
     };
     // It was written before the command began.
     is("zklock_lock_held", "1");

@@ -27,13 +27,7 @@ final class CuratorPeer {
     // How often the connection was suspended or lost. A holder cannot be certain of its lock after that.
     private final AtomicInteger losses = new AtomicInteger();
 
-    public static void main(String[] words) throws Exception {
-        CuratorPeer peer = new CuratorPeer(words[0], words[2], Integer.parseInt(words[3]), words[5]);
-        Peer.run(words, peer.turn(words[1]));
-        peer.client.close();
-    }
-
-    private CuratorPeer(String connect, String path, int session, String name) throws InterruptedException {
+    CuratorPeer(String connect, String path, int session, String name) throws InterruptedException {
         this.path = path;
         this.name = name;
         client = CuratorFrameworkFactory.newClient(connect, session, 10_000, new RetryOneTime(100));
@@ -44,7 +38,7 @@ final class CuratorPeer {
         client.blockUntilConnected();
     }
 
-    private Turn turn(String kind) {
+    Turn turn(String kind) {
         String[] words = kind.split(":");
         switch (words[0]) {
             case "mutex": return with("x", new InterProcessMutex(client, path));
@@ -67,12 +61,16 @@ final class CuratorPeer {
         }
     }
 
+    void close() {
+        client.close();
+    }
+
     private Turn with(String mode, InterProcessLock lock) {
         return line -> {
             lock.acquire();
             int before = losses.get();
             line.enter(mode, lock instanceof InterProcessMutex ? Node.of((InterProcessMutex) lock) : null);
-            boolean goesOn = line.leave(losses.get() == before);
+            boolean goesOn = leave(line, before);
             lock.release();
             return goesOn;
         };
@@ -85,13 +83,13 @@ final class CuratorPeer {
         try {
             both.readLock().acquire();
         } catch (Exception failed) {
-            boolean goesOn = line.ask("lost", failed.toString());
+            boolean goesOn = line.lost(failed.toString());
             both.writeLock().release();
             return goesOn;
         }
-        line.ask("down", Line.nameOf(Node.of(both.readLock())));
+        line.down(Node.of(both.readLock()));
         both.writeLock().release();
-        boolean goesOn = line.leave(losses.get() == before);
+        boolean goesOn = leave(line, before);
         both.readLock().release();
         return goesOn;
     }
@@ -101,7 +99,7 @@ final class CuratorPeer {
             Collection<Lease> leases = new ArrayList<>(semaphore.acquire(quantity));
             int before = losses.get();
             line.enter("s:" + quantity, leases.iterator().next().getNodeName());
-            boolean goesOn = line.leave(losses.get() == before);
+            boolean goesOn = leave(line, before);
             semaphore.returnAll(leases);
             return goesOn;
         };
@@ -113,7 +111,7 @@ final class CuratorPeer {
             latch.await();
             int before = losses.get();
             line.enter("x", nodeOf(latch));
-            return line.leave(losses.get() == before);
+            return leave(line, before);
         }
     }
 
@@ -133,7 +131,7 @@ final class CuratorPeer {
             @Override public void takeLeadership(CuratorFramework curator) throws Exception {
                 int before = losses.get();
                 line.enter("x", null);
-                goesOn[0] = line.leave(losses.get() == before);
+                goesOn[0] = leave(line, before);
                 led[0] = true;
             }
         };
@@ -150,5 +148,9 @@ final class CuratorPeer {
         } finally {
             thread.shutdown();
         }
+    }
+
+    private boolean leave(Line line, int before) throws Exception {
+        return losses.get() == before ? line.leave() : line.lost("connection");
     }
 }

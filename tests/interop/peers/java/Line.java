@@ -20,9 +20,32 @@ final class Line {
         in = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
     }
 
-    /** Tells something, and returns whether to go on. */
-    synchronized boolean ask(String word, String... rest) throws IOException {
-        tell(word, String.join(" ", rest));
+    boolean hello() throws IOException {
+        return ask("hello", "");
+    }
+
+    boolean enter(String mode, String node) throws IOException {
+        return ask("enter", " " + mode + " " + nameOf(node) + " 0");
+    }
+
+    boolean down(String node) throws IOException {
+        return ask("down", " " + nameOf(node));
+    }
+
+    boolean leave() throws IOException {
+        return ask("leave", "");
+    }
+
+    boolean lost(String why) throws IOException {
+        return ask("lost", " " + oneLine(why));
+    }
+
+    synchronized void note(Object text) throws IOException {
+        tell("note", " " + oneLine(text));
+    }
+
+    private synchronized boolean ask(String word, String rest) throws IOException {
+        tell(word, rest);
         String answer = in.readLine();
         if (answer == null) {
             System.err.println("the register has ended");
@@ -31,26 +54,16 @@ final class Line {
         return "go".equals(answer);
     }
 
-    void enter(String mode, String node) throws IOException {
-        ask("enter", mode, nameOf(node), "0");
-    }
-
-    /** Says that the lock was held until now, or that this is not certain. */
-    boolean leave(boolean isCertain) throws IOException {
-        return isCertain ? ask("leave") : ask("lost", "connection");
-    }
-
-    synchronized void note(Object text) throws IOException {
-        tell("note", String.valueOf(text));
-    }
-
     private void tell(String word, String rest) throws IOException {
-        String line = String.join(" ", word, name, rest).replaceAll("\\s+", " ") + "\n";
-        out.write(line.getBytes(StandardCharsets.UTF_8));
+        out.write((word + " " + name + rest + "\n").getBytes(StandardCharsets.UTF_8));
         out.flush();
     }
 
-    static String nameOf(String node) {
+    private static String nameOf(String node) {
         return node == null ? "-" : node.substring(node.lastIndexOf('/') + 1);
+    }
+
+    private static String oneLine(Object text) {
+        return String.valueOf(text).replaceAll("\\s+", " ");
     }
 }

@@ -40,4 +40,8 @@ final class Session {
     int losses() {
         return losses.get();
     }
+
+    void close() throws InterruptedException {
+        client.close();
+    }
 }

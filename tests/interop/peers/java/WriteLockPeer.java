@@ -9,18 +9,12 @@ final class WriteLockPeer {
     private final String path;
     private Session session;
 
-    public static void main(String[] words) throws Exception {
-        WriteLockPeer peer = new WriteLockPeer(words[0], words[2], Integer.parseInt(words[3]));
-        Peer.run(words, peer::turn);
-        peer.session.client.close();
-    }
-
-    private WriteLockPeer(String connect, String path, int timeout) throws Exception {
+    WriteLockPeer(String connect, String path, int timeout) throws Exception {
         this.path = path;
         session = new Session(connect, timeout);
     }
 
-    private boolean turn(Line line) throws Exception {
+    boolean turn(Line line) throws Exception {
         if (session.isExpired()) session = session.renewed();
         try {
             return lockAndUnlock(line);
@@ -47,12 +41,16 @@ final class WriteLockPeer {
             }
             int before = session.losses();
             line.enter("x", lock.getId());
-            return line.leave(!session.isExpired() && session.losses() == before);
+            return session.isExpired() || session.losses() != before ? line.lost("connection") : line.leave();
         } finally {
             synchronized (lock) { // So that no watch of its own comes in between.
                 lock.unlock();
                 lock.close();
             }
         }
+    }
+
+    void close() throws InterruptedException {
+        session.close();
     }
 }

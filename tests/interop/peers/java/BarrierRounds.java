@@ -1,15 +1,16 @@
-import java.util.concurrent.CountDownLatch;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
-import org.apache.curator.framework.recipes.locks.InterProcessMutex;
-import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.RetryOneTime;
 
-/** Curator in what is no contest: CONNECT WHAT PATH. It prints its steps and their times, of the machine's monotonic clock. */
-public final class CuratorSteps {
-    private CuratorSteps() {}
+/**
+ * Curator at barriers. It prints its steps and their times, in nanoseconds of the machine's monotonic clock.
+ *
+ * <p>CONNECT double PATH MEMBERS ROUNDS: passes a double barrier ROUNDS times. CONNECT wait|set|remove PATH: at a barrier.
+ */
+public final class BarrierRounds {
+    private BarrierRounds() {}
 
     public static void main(String[] words) throws Exception {
         String path = words[2];
@@ -17,9 +18,8 @@ public final class CuratorSteps {
             client.start();
             client.blockUntilConnected();
             DistributedBarrier barrier = new DistributedBarrier(client, path);
-            InterProcessMutex mutex = new InterProcessMutex(client, path);
             switch (words[1]) {
-                case "double": // CONNECT double PATH MEMBERS ROUNDS
+                case "double":
                     rounds(client, path, Integer.parseInt(words[3]), Integer.parseInt(words[4]));
                     break;
                 case "set":
@@ -32,17 +32,6 @@ public final class CuratorSteps {
                     say("waits");
                     barrier.waitOnBarrier();
                     say("passes");
-                    break;
-                case "hold": // the mutex, until it is asked to release it
-                    CountDownLatch asked = new CountDownLatch(1);
-                    mutex.makeRevocable(revoked -> asked.countDown());
-                    mutex.acquire();
-                    say("holds");
-                    asked.await();
-                    mutex.release();
-                    break;
-                case "ask": // the first in the queue
-                    Revoker.attemptRevoke(client, mutex.getParticipantNodes().iterator().next());
                     break;
                 default:
                     throw new IllegalArgumentException(words[1]);
