@@ -335,7 +335,7 @@ def main():
     ap.add_argument("--servers", type=names, help="standalone,ensemble")
     ap.add_argument("--storage", type=names, help="shm,disk,nosync")
     ap.add_argument("--bench", type=names, help="uncontended,tries,wanted,handoff,drain,manylocks,holders")
-    ap.add_argument("--only", type=names, help="these peers (the raw ones stay, for the ratios)")
+    ap.add_argument("--only", type=names, help="these peers (the raw one stays, for the ratios)")
     ap.add_argument("--rounds", type=int)
     ap.add_argument("--limit", type=float, default=40, help="seconds one run may take")
     ap.add_argument("--port", type=int, default=21810)

@@ -17,7 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 ///   Its node is `a-7`, unless that is after an `@`
 /// - `a on 7 25`: it goes on until 25
 /// - `a-7 deleted 5-6`: an operator has deleted that node meanwhile
-/// - `a cut 5-6`, `all cut 5-6`: a fault is between it, or all, and the servers. `mended 6`: those without an end are over
+/// - `a cut 5-6`, `all cut 5-6`: a fault cuts it off, or all. `over 6`: faults without an end are over
 fn judged(history: &str) -> Vec<String> {
     let mut judge = Judge::default();
     let number = |text: &str| text.parse::<u64>().unwrap();
@@ -31,7 +31,7 @@ fn judged(history: &str) -> Vec<String> {
             [who, "cut", meanwhile] => {
                 judge.cuts_off((who != "all").then_some(who), times(meanwhile).0, times(meanwhile).1);
             }
-            ["mended", at] => judge.are_mended(time(at)),
+            ["over", at] => judge.are_mended(time(at)),
             [worker, "on", turn, until] => judge.goes_on(PATH, worker, number(turn), time(until)),
             [worker, mode, token, meanwhile] => {
                 let mode = match mode {
@@ -128,7 +128,7 @@ fn one_whose_node_an_operator_deletes_may_not_know_it_for_a_while() {
         // It was over before.
         ("a cut 0-1000", 700, true),
         ("a cut 0-3000", 700, false),
-        ("all cut 1800-, mended 1900", 700, false),
+        ("all cut 1800-, over 1900", 700, false),
         ("a cut 0-3000", 1100, true),
     ] {
         let end = 2000 + late;

@@ -101,9 +101,7 @@ async fn it_runs_again_in_the_next_period_which_the_servers_clock_begins() {
         server.set_date(DAY * (day + 1) - Duration::from_secs(60));
         for job in [&other, &one] {
             let record = already(job).await;
-            let near = |at: SystemTime, due: Duration| {
-                at.duration_since(UNIX_EPOCH + due).unwrap() < Duration::from_secs(30)
-            };
+            let near = |at: SystemTime, due: Duration| at.duration_since(UNIX_EPOCH + due).unwrap() < SOON;
             let began = if day == 7 { DAY / 2 } else { Duration::ZERO };
             assert!(near(record.began, DAY * day + began), "{record:?}");
             assert!(near(record.ended.unwrap(), DAY * day + DAY * 3 / 4), "{record:?}");

@@ -83,7 +83,7 @@ pub(crate) struct Fault {
     begin: Begin,
 }
 
-/// Strikes that client, or the server of the stroke. Returns how to mend it.
+/// Begins the fault, at that client or at the server of the stroke. Returns what ends it.
 type Begin = fn(&Stage, &Stroke, usize) -> Option<Mend>;
 
 impl fmt::Debug for Fault {

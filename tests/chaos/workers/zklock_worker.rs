@@ -40,7 +40,7 @@ struct Line {
     turn: u64,
 }
 
-/// How long a lock is held in a turn, and how often that is said.
+/// How long a turn holds the lock, and how often the worker says so.
 type Times = (Duration, Duration);
 
 impl Line {

@@ -25,7 +25,12 @@ async def release(lock: AnyLock) -> None:
 
 async def conversation(lock: AnyLock) -> list[Outcome]:
     """The calls, most of them without an await."""
-    seen = [outcome(lock.release), outcome(lock.locked, 1), outcome(lock.release, 1), await outcome_of(lock.acquire())]
+
+    def enter() -> None:
+        with lock:
+            pass
+
+    seen = [outcome(enter), outcome(lock.release), outcome(lock.locked, 1), outcome(lock.release, 1), await outcome_of(lock.acquire())]
     lock.release()
     return [*seen, outcome(lock.locked), await outcome_of(lock.acquire()), await outcome_of(release(lock))]
 

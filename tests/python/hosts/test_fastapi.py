@@ -55,3 +55,18 @@ def test_a_dependency_acquires_on_one_thread_and_releases_on_another(
     assert len(set(serve(app))) == REQUESTS
     assert any(begun != ended for begun, ended in threads), "no hold went from thread to thread"
     ground.expect_children(path, 0)
+
+
+def test_a_dependency_in_the_loop_is_a_task(zk: zklock.Client, ground: Ground, path: str) -> None:
+    app = fastapi.FastAPI()
+
+    async def held() -> typing.AsyncIterator[zklock.AsyncHold]:
+        async with zk.aio.mutex(path, timeout=PATIENCE) as hold:
+            yield hold
+
+    @app.get("/")
+    async def answer(hold: zklock.AsyncHold = fastapi.Depends(held)) -> int:
+        return hold.token
+
+    assert len(set(serve(app))) == REQUESTS
+    ground.expect_children(path, 0)

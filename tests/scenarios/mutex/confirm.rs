@@ -11,7 +11,7 @@ use zklock::{Error, ErrorKind, Hold, Lock, LossReason};
 /// In each fourth the hold is lost.
 const ROUNDS: u64 = 400;
 
-/// A task that asks, or commits empty lists of writes, until it is told that the lock is no longer held.
+/// A task that asks, or commits empty lists of writes, until it learns that the lock is no longer held.
 fn asks(hold: &Arc<Hold>, writes: bool) -> JoinHandle<Error> {
     let hold = hold.clone();
     tokio::spawn(async move {

@@ -69,7 +69,11 @@ impl Pair {
         self.observer
             .first(Instant::now(), SOON, |sample| sample.valid_for > SHORT * 3 / 8 || is_lost(sample.state));
         let lock = self.client.mutex(self.hold.path()).unwrap();
-        comes(async || is_lost(self.hold.state()) || lock.contenders().await.unwrap().len() == 2).await;
+        comes(async || {
+            let queued = lock.contenders().await;
+            is_lost(self.hold.state()) || queued.unwrap().len() == 2
+        })
+        .await;
         !is_lost(self.hold.state())
     }
 
@@ -109,6 +113,7 @@ async fn pairs(path: &str, hosts: &str, waiter: &Client) -> Vec<Pair> {
         if are_held {
             return pairs;
         }
+        println!("{path}: a session of {SHORT:?} ended before anything was cut off");
     }
     panic!("holders lost their sessions of {SHORT:?} ten times before anything was cut off");
 }

@@ -30,7 +30,7 @@ async fn a_hold_reads_nodes_as_long_as_its_client_is_open() {
     let _ = hold.release().await;
     assert_eq!(of(soon(hold.read(state)).await.unwrap()), is(b"two", 1));
     proxy.freeze(Direction::Both);
-    let error = tokio::time::timeout(SOON, hold.read(state)).await.expect("it is bounded").unwrap_err();
+    let error = tokio::time::timeout(SOON * 3, hold.read(state)).await.expect("it is bounded").unwrap_err();
     says(&error, ErrorKind::Unreachable, &[state]);
     proxy.thaw();
     client.close().await.unwrap();

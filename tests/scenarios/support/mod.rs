@@ -31,7 +31,7 @@ pub(crate) const SESSION: Duration = Duration::from_secs(4);
 /// How long a holder may go without news of its node.
 pub(crate) const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
 /// The limit for anything that takes almost no time on an idle machine.
-pub(crate) const SOON: Duration = Duration::from_secs(90);
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// The delay beyond the deadline that promise 4 allows.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 

@@ -1,11 +1,11 @@
 //! Promise 6, as every kind keeps it: a holder learns of a lost hold within one heartbeat, whatever the cause.
 
 use crate::support::kinds::{self, LockKind, MUTEX, PERMITS, READER, WRITER, of_each};
-use crate::support::loss::{Blow, loss_timeout, told_of};
+use crate::support::loss::{Blow, just_after_a_heartbeat, loss_timeout, told_of};
 use crate::support::permits::semaphore;
 use crate::support::queue::{acquire, granted, held, reentrant_write, told};
 use crate::support::timing::Noise;
-use crate::support::{client, operator, settled, soon};
+use crate::support::{client, operator, proxied_client, settled, soon};
 use std::time::Instant;
 use zklock::{ErrorKind, HoldState, LossReason};
 
@@ -38,13 +38,14 @@ async fn told_of_anything(kind: &LockKind) {
 
 /// Even without a release, its other nodes are deleted, so that others can have the locks.
 async fn told_of_any_node(kind: &LockKind) {
-    let (operator, client, other) = (operator(), client().await, client().await);
+    let (operator, (client, proxy), other) = (operator(), proxied_client().await, client().await);
     for at in 0..3 {
         let path = format!("/told-any/{}-{at}", kind.name);
         let hold = held(&(kind.lock)(&client, &path)).await;
         let beside = held(&client.mutex(&format!("{path}/beside")).unwrap()).await;
         let next = acquire(&(kind.lock)(&other, &path));
         let noise = Noise::measured();
+        just_after_a_heartbeat(&proxy);
         let deleted = Instant::now();
         operator.delete(hold.nodes().nth(at).expect("it has three"));
         assert_eq!(told(&hold, &client, deleted, &noise).await, LossReason::NodeDeleted, "{path}");
