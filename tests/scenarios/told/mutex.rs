@@ -140,7 +140,10 @@ async fn a_hold_on_a_healthy_network_stays_held_and_valid_for_a_quarter_of_the_s
     let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
     let start = Instant::now();
     tokio::time::sleep(session * 5 / 2).await;
-    assert_eq!(observer.states(), [HoldState::Held]);
+    let states = observer.states();
+    if states != [HoldState::Held] {
+        return or_once_more(false, &format!("{states:?}, noise {:?}", noise.worst()));
+    }
     let samples = observer.finish();
     let lowest = |from: Duration| {
         samples
