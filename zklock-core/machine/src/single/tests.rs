@@ -8,6 +8,8 @@ use crate::name::Uuid;
 use crate::protocol::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use std::time::Duration;
 
+const NOW: Now = Now { moment: Moment::at(Duration::ZERO), lease_until: Moment::at(Duration::from_secs(5)) };
+
 const OURS: i64 = 7;
 const ANOTHERS: i64 = 8;
 
@@ -41,6 +43,10 @@ fn found(czxid: i64, session: i64) -> Outcome {
 
 fn denied() -> Outcome {
     Outcome::Refused(Refusal::Denied)
+}
+
+fn failed() -> Option<Verdict> {
+    Some(Verdict::Failed(Refusal::Denied))
 }
 
 fn listed() -> Outcome {
@@ -77,7 +83,7 @@ fn delete_companion() -> Vec<Operation> {
 fn answer(single: &mut Single, outcomes: Vec<Outcome>) -> Vec<Operation> {
     let flight = single.poll_flight().unwrap();
     assert_eq!(flight.len(), outcomes.len(), "{flight:?}");
-    single.handle_replies(outcomes, at(0), Now { moment: at(0), lease_until: at(5_000) });
+    single.handle_replies(outcomes, at(0), NOW);
     flight
 }
 
@@ -118,7 +124,7 @@ fn a_waiter_tries_again_whenever_something_changes_and_is_in_nobodys_way() {
     assert_eq!(answer(&mut single, vec![Outcome::NodeExists, Outcome::NoNode]), create(COMPANION));
     assert_eq!(answer(&mut single, vec![listed()]), [Operation::ListAndWatch { directory: "/a".into() }]);
     assert!(single.is_waiting());
-    single.handle_watch(WatchEvent::Changed, Now { moment: at(0), lease_until: at(5_000) });
+    single.handle_watch(WatchEvent::Changed, NOW);
     // Nothing was created with the mark, so it is used again.
     assert_eq!(next(&single), Some(create(COMPANION)));
     single.handle_end();
@@ -126,23 +132,34 @@ fn a_waiter_tries_again_whenever_something_changes_and_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_release_deletes_the_node_only_if_it_is_of_the_transaction_of_its_companion() {
-    let mut single = released();
-    assert_eq!(answer(&mut single, vec![Outcome::Done, found(3, OURS), found(3, OURS)]), look());
-    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_both());
-    assert!(single.is_gone());
-    // The server has lost the deletion of an earlier node, so it cannot show ours.
-    let mut single = released();
-    answer(&mut single, vec![Outcome::Done, found(3, OURS), found(2, ANOTHERS)]);
-    assert_eq!(next(&single), Some(delete_both()));
-    // An operator has deleted the node. Perhaps somebody else has one now, or another attempt of
-    // this session.
-    for node in [Outcome::NoNode, found(4, ANOTHERS), found(4, OURS)] {
+fn a_release_deletes_what_is_its_own_and_the_node_only_if_it_is_of_the_transaction_of_its_companion() {
+    for (companion, node, deletes) in [
+        (found(3, OURS), found(3, OURS), Some(delete_both())),
+        // The server has lost the deletion of an earlier node, so it cannot show ours.
+        (found(3, OURS), found(2, ANOTHERS), Some(delete_both())),
+        // An operator has deleted the node. Perhaps somebody else has one now, or another attempt of this session.
+        (found(3, OURS), Outcome::NoNode, Some(delete_companion())),
+        (found(3, OURS), found(4, ANOTHERS), Some(delete_companion())),
+        (found(3, OURS), found(4, OURS), Some(delete_companion())),
+        // An operator has deleted the companion.
+        (Outcome::NoNode, found(3, OURS), Some(vec![Operation::Delete { path: PATH() }])),
+        (Outcome::NoNode, found(4, ANOTHERS), None),
+        (Outcome::NoNode, found(4, OURS), None),
+        (Outcome::NoNode, Outcome::NoNode, None),
+    ] {
         let mut single = released();
-        answer(&mut single, vec![Outcome::Done, found(3, OURS), node]);
-        assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_companion());
-        assert!(single.is_gone());
+        assert_eq!(answer(&mut single, vec![Outcome::Done, companion, node]), look());
+        goes(single, deletes);
     }
+}
+
+/// It is gone after this deletion, if there is one.
+fn goes(mut single: Single, deletes: Option<Vec<Operation>>) {
+    assert_eq!(next(&single), deletes);
+    if deletes.is_some() {
+        answer(&mut single, vec![Outcome::Done]);
+    }
+    assert!(single.is_gone());
 }
 
 #[test]
@@ -159,19 +176,6 @@ fn a_deletion_that_finds_no_companion_was_done_before() {
 }
 
 #[test]
-fn a_node_whose_companion_an_operator_has_deleted_is_deleted_alone() {
-    let mut single = released();
-    answer(&mut single, vec![Outcome::Done, Outcome::NoNode, found(3, OURS)]);
-    assert_eq!(answer(&mut single, vec![Outcome::Done]), [Operation::Delete { path: PATH() }]);
-    assert!(single.is_gone());
-    for node in [found(4, ANOTHERS), found(4, OURS), Outcome::NoNode] {
-        let mut single = released();
-        answer(&mut single, vec![Outcome::Done, Outcome::NoNode, node]);
-        assert!(single.is_gone());
-    }
-}
-
-#[test]
 fn a_release_deletes_nodes_that_may_not_be_read_any_more_if_they_are_of_its_session() {
     let owns = || [at_companion(), PATH()].map(|path| Operation::Owns { path });
     let hidden = || {
@@ -179,18 +183,15 @@ fn a_release_deletes_nodes_that_may_not_be_read_any_more_if_they_are_of_its_sess
         answer(&mut single, vec![Outcome::Done, denied(), denied()]);
         single
     };
-    let mut single = hidden();
-    assert_eq!(answer(&mut single, vec![Outcome::Done; 2]), owns());
-    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_both());
-    assert!(single.is_gone());
-    let mut single = hidden();
-    answer(&mut single, vec![Outcome::Done, Outcome::NoNode]);
-    assert_eq!(answer(&mut single, vec![Outcome::Done]), delete_companion());
-    assert!(single.is_gone());
-    for node in [Outcome::Done, Outcome::NoNode] {
+    for (outcomes, deletes) in [
+        ([Outcome::Done, Outcome::Done], Some(delete_both())),
+        ([Outcome::Done, Outcome::NoNode], Some(delete_companion())),
+        ([Outcome::NoNode, Outcome::Done], None),
+        ([Outcome::NoNode, Outcome::NoNode], None),
+    ] {
         let mut single = hidden();
-        answer(&mut single, vec![Outcome::NoNode, node]);
-        assert!(single.is_gone());
+        assert_eq!(answer(&mut single, outcomes.to_vec()), owns());
+        goes(single, deletes);
     }
     let mut single = hidden();
     answer(&mut single, vec![Outcome::Done, Outcome::Unknown]);
@@ -279,7 +280,7 @@ fn what_is_above_the_node_is_created_when_it_is_missing() {
     assert_eq!(next(&single), Some(create(COMPANION)));
     answer(&mut single, vec![Outcome::NoNode; 2]);
     answer(&mut single, vec![denied()]);
-    assert_eq!((single.poll_verdict(), single.is_gone()), (Some(Verdict::Failed(Refusal::Denied)), true));
+    assert_eq!((single.poll_verdict(), single.is_gone()), (failed(), true));
 }
 
 #[test]
@@ -290,15 +291,14 @@ fn one_that_may_not_create_or_list_fails_and_one_that_has_given_up_is_told_nothi
         if ends {
             single.handle_end();
         }
-        let now = Now { moment: at(0), lease_until: at(5_000) };
-        single.handle_replies(vec![denied(), Outcome::NoNode], at(0), now);
-        let told = (!ends).then_some(Verdict::Failed(Refusal::Denied));
+        single.handle_replies(vec![denied(), Outcome::NoNode], at(0), NOW);
+        let told = failed().filter(|_| !ends);
         assert_eq!((single.poll_verdict(), single.is_gone()), (told, true));
     }
     let mut single = in_session(Patience::Waits);
     answer(&mut single, vec![Outcome::NodeExists, Outcome::NoNode]);
     answer(&mut single, vec![denied()]);
-    assert_eq!((single.poll_verdict(), single.is_gone()), (Some(Verdict::Failed(Refusal::Denied)), true));
+    assert_eq!((single.poll_verdict(), single.is_gone()), (failed(), true));
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_node_that_has_to_be_proven_is_granted_after_that() {
     assert_eq!(next(&single), Some(look()), "what of it is left?");
     let mut single = to_be_checked();
     answer(&mut single, vec![denied(), Outcome::NoNode]);
-    assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
+    assert_eq!(single.poll_verdict(), failed());
     assert_eq!(next(&single), Some(delete_both()));
 }
 
@@ -349,7 +349,6 @@ fn a_holder_that_asks_for_it_is_told_that_somebody_wants_the_lock() {
     assert_eq!(next(&single), reads);
     answer(&mut single, vec![Outcome::Unknown]);
     let pause = single.poll_timeout().unwrap();
-    let now = |moment| Now { moment, lease_until: at(5_000) };
     single.handle_timeout(pause.before(Duration::from_millis(1)));
     assert_eq!((next(&single), single.poll_timeout()), (None, Some(pause)));
     single.handle_timeout(pause);
@@ -358,7 +357,7 @@ fn a_holder_that_asks_for_it_is_told_that_somebody_wants_the_lock() {
     // It asks only once.
     single.handle_notice();
     assert_eq!(next(&single), None);
-    single.handle_watch(WatchEvent::Changed, now(pause));
+    single.handle_watch(WatchEvent::Changed, NOW);
     assert_eq!(next(&single), reads);
     answer(&mut single, vec![Outcome::Revoked]);
     assert_eq!((next(&single), single.poll_verdict()), (None, Some(Verdict::Wanted)));
@@ -367,7 +366,7 @@ fn a_holder_that_asks_for_it_is_told_that_somebody_wants_the_lock() {
     single.handle_notice();
     assert_eq!(single.poll_flight(), reads);
     single.handle_end();
-    single.handle_replies(vec![Outcome::Revoked], at(0), now(at(0)));
+    single.handle_replies(vec![Outcome::Revoked], at(0), NOW);
     assert_eq!(single.poll_verdict(), None);
     assert_eq!(next(&single), Some(look()));
 }
