@@ -74,6 +74,17 @@ impl Scene {
         at(self.clock)
     }
 
+    /// Calls the machine, and does what it wants.
+    fn call<T>(
+        &mut self,
+        call: impl FnOnce(&mut Callers<Task>, &dyn Fn(PlaceId) -> Trust, Moment) -> T,
+    ) -> T {
+        let (trust, now) = (self.trust, self.now());
+        let result = call(&mut self.callers, &|_| trust, now);
+        self.act();
+        result
+    }
+
     fn act(&mut self) {
         while let Some(action) = self.callers.poll_action() {
             match action {
@@ -93,28 +104,19 @@ impl Scene {
     }
 
     fn join(&mut self, call: Call<Task>) -> CallerId {
-        let (trust, now) = (self.trust, self.now());
-        let caller = self.callers.join(call, None, |_| trust, now);
-        self.act();
-        caller
+        self.call(|callers, trust, now| callers.join(call, None, trust, now))
     }
 
     fn gone(&mut self, caller: CallerId) {
-        self.callers.handle_gone(caller);
-        self.act();
+        self.call(|callers, _, _| callers.handle_gone(caller));
     }
 
     fn enters(&mut self, place: PlaceId) {
-        let (trust, now) = (self.trust, self.now());
-        self.callers.handle_entered(place, |_| trust, now);
-        self.act();
+        self.call(|callers, trust, now| callers.handle_entered(place, trust, now));
     }
 
     fn release(&mut self, turn: TurnId) -> ReleaseOutcome {
-        let (trust, now) = (self.trust, self.now());
-        let left = self.callers.release(turn, false, |_| trust, now);
-        self.act();
-        left
+        self.call(|callers, trust, now| callers.release(turn, false, trust, now))
     }
 
     fn take(&mut self, owner: u32) -> Option<TurnId> {
@@ -125,19 +127,20 @@ impl Scene {
     }
 
     fn leaves(&mut self, place: PlaceId) {
-        self.callers.handle_left(place, self.now());
-        self.act();
+        self.call(|callers, _, now| callers.handle_left(place, now));
     }
 
     fn ends(&mut self, place: PlaceId) {
-        self.callers.handle_ended(place, None, self.now());
-        self.act();
+        self.call(|callers, _, now| callers.handle_ended(place, None, now));
+    }
+
+    fn goes(&mut self, place: PlaceId) {
+        self.leaves(place);
+        self.ends(place);
     }
 
     fn times_out(&mut self) {
-        let (trust, now) = (self.trust, self.now());
-        self.callers.handle_timeout(|_| trust, now);
-        self.act();
+        self.call(|callers, trust, now| callers.handle_timeout(trust, now));
     }
 
     /// The answer to this caller, once.
@@ -190,8 +193,7 @@ fn where_holds_are_brief_the_next_begins_at_their_end_or_after_a_moment() {
         begun.push((at_once, scene.begun.len()));
         let turn = scene.turn(*caller);
         scene.release(turn);
-        scene.leaves(place);
-        scene.ends(place);
+        scene.goes(place);
     }
     assert_eq!(begun, [(2, 2), (2, 3), (4, 4), (4, 4)]);
     let behind = |action: &Action<Task>| matches!(action, Action::Begin { is_at_once: true, .. });
@@ -204,8 +206,7 @@ fn a_hold_that_is_no_shorter_than_a_brief_one_makes_nobody_wait() {
     let (place, turn) = scene.acquires(waits(0));
     scene.clock += u64::try_from(BRIEF.as_millis()).unwrap();
     scene.release(turn);
-    scene.leaves(place);
-    scene.ends(place);
+    scene.goes(place);
     let _ = scene.acquires(waits(1));
     let next = scene.join(waits(2));
     assert!(scene.has_begun(next));
@@ -221,8 +222,7 @@ fn one_that_begins_behind_a_deletion_sends_at_once_unless_it_tries_or_needs_seve
         let mut scene = Scene::of(claims, NEVER);
         let (place, turn) = scene.acquires(waits(0));
         scene.release(turn);
-        scene.leaves(place);
-        scene.ends(place);
+        scene.goes(place);
         let (place, turn) = scene.acquires(waits(1));
         // The hold before was a brief one.
         let next = scene.join(waits(3));
@@ -343,8 +343,7 @@ fn a_lost_turn_stays_until_its_last_hold_is_released() {
     assert_eq!(scene.callers.again(Task(1)), Some(turn));
     scene.callers.handle_lost(place);
     assert!(!scene.callers.is_held(|_| Trust::Known));
-    scene.leaves(place);
-    scene.ends(place);
+    scene.goes(place);
     assert_eq!(scene.release(turn), ReleaseOutcome::Lost);
     assert_eq!(scene.callers.again(Task(1)), Some(turn), "an inner section must learn of the loss");
     assert_eq!([(); 2].map(|()| scene.release(turn)), [ReleaseOutcome::Lost; 2]);
@@ -357,19 +356,16 @@ fn those_who_wait_are_turned_away_when_the_client_is_closed_or_its_runtime_is_go
     let mut scene = Scene::new(Scheme::Mutex, NEVER);
     let (one, two) = (scene.join(waits(1)), scene.join(waits(2)));
     let place = scene.place(one);
-    scene.callers.handle_abandoned(place, at(1_000));
-    scene.act();
+    scene.call(|callers, _, _| callers.handle_abandoned(place, at(1_000)));
     assert_eq!([one, two].map(|caller| scene.answer(caller)), [Some(Answer::Closed); 2]);
     assert!(scene.callers.is_unused());
 
     let (one, two) = (scene.join(waits(1)), scene.join(waits(2)));
-    scene.callers.handle_closed();
-    scene.act();
+    scene.call(|callers, _, _| callers.handle_closed());
     let late = scene.join(waits(3));
     assert_eq!([two, late].map(|caller| scene.answer(caller)), [Some(Answer::Closed); 2]);
     let place = scene.place(one);
-    scene.callers.handle_failed(place);
-    scene.act();
+    scene.call(|callers, _, _| callers.handle_failed(place));
     assert_eq!(scene.answer(one), Some(Answer::Failed), "it says why by itself");
 }
 

@@ -25,8 +25,7 @@ fn a_node_that_has_lingered_is_given_up() {
     scene.times_out();
     assert_eq!(scene.given_up, [place]);
     assert_eq!(scene.take(1), None);
-    scene.leaves(place);
-    scene.ends(place);
+    scene.goes(place);
     assert!(scene.callers.is_unused());
     assert_eq!(scene.callers.kept(), None);
 }
@@ -78,8 +77,7 @@ fn while_others_wait_so_many_follow_one_another() {
     let callers: Vec<_> = (0..5).map(|owner| scene.join(waits(owner))).collect();
     let place = scene.place(callers[0]);
     scene.enters(place);
-    scene.callers.handle_wanted(place);
-    scene.act();
+    scene.call(|callers, _, _| callers.handle_wanted(place));
     let mut turn = scene.turn(callers[0]);
     for caller in &callers[1..3] {
         assert_eq!(scene.release(turn), ReleaseOutcome::PassedOn);
@@ -99,8 +97,7 @@ fn one_who_tries_beside_readers_leaves_them_their_node() {
     let turn = scene.turn(tries);
     assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [own]);
-    scene.leaves(own);
-    scene.ends(own);
+    scene.goes(own);
     assert!(scene.take(3).is_some());
 }
 
@@ -116,11 +113,8 @@ fn a_node_that_is_not_known_is_confirmed_before_one_who_waits_takes_it() {
     );
     let checks =
         |scene: &Scene| scene.others.iter().filter(|action| matches!(action, Action::Prove { .. })).count();
-    let checked = |scene: &mut Scene| {
-        let (trust, now) = (scene.trust, scene.now());
-        scene.callers.handle_checked(place, |_| trust, now);
-        scene.act();
-    };
+    let checked =
+        |scene: &mut Scene| scene.call(|callers, trust, now| callers.handle_checked(place, trust, now));
     checked(&mut scene);
     assert_eq!(checks(&scene), 2, "a lapsed lease takes two");
     checked(&mut scene);
@@ -138,14 +132,12 @@ fn a_node_that_is_not_known_is_confirmed_before_one_who_waits_takes_it() {
 #[test]
 fn a_node_does_not_linger_for_a_client_that_nobody_has() {
     let (mut scene, place) = idle();
-    scene.callers.handle_deserted();
-    scene.act();
+    scene.call(|callers, _, _| callers.handle_deserted());
     assert_eq!(scene.given_up, [place]);
 
     let mut scene = Scene::new(Scheme::Mutex, LINGERS);
     let (place, turn) = scene.acquires(waits(0));
-    scene.callers.handle_deserted();
-    scene.act();
+    scene.call(|callers, _, _| callers.handle_deserted());
     assert_eq!(scene.given_up, [], "it is held");
     assert_eq!(scene.release(turn), ReleaseOutcome::Released);
     assert_eq!(scene.given_up, [place]);

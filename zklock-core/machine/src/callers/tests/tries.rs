@@ -8,10 +8,8 @@ use std::time::Duration;
 
 /// A try in this session.
 fn try_in(scene: &mut Scene, session: i64, lease: &Lease) -> CallerId {
-    let now = scene.now();
-    let caller = scene.callers.join(tries(1), Some(Open { session, lease }), |_| Trust::Known, now);
-    scene.act();
-    caller
+    let open = Some(Open { session, lease });
+    scene.call(|callers, trust, now| callers.join(tries(1), open, trust, now))
 }
 
 /// A mutex that another process has: a try has found that, and has left a watch.
@@ -23,8 +21,7 @@ fn remembers() -> (Scene, Lease) {
         let place = scene.place(caller);
         scene.callers.handle_busy(place);
         let remembered = (scene.begun.len() > 1).then(|| Remembered::new(7, at(1_000)));
-        scene.callers.handle_ended(place, remembered, at(1_000));
-        scene.act();
+        scene.call(|callers, _, _| callers.handle_ended(place, remembered, at(1_000)));
         assert_eq!(scene.answer(caller), Some(Answer::Busy));
     }
     let tried_before = scene.others.iter().filter_map(|action| match action {
@@ -72,8 +69,7 @@ fn what_a_try_remembers_ends_with_its_session_its_watch_and_its_time() {
     assert!(scene.has_begun(caller) && stops(&scene), "another session");
 
     let (mut scene, lease) = remembers();
-    scene.callers.handle_watch();
-    scene.act();
+    scene.call(|callers, _, _| callers.handle_watch());
     assert!(stops(&scene));
     let caller = try_in(&mut scene, 7, &lease);
     assert!(scene.has_begun(caller), "it was told");
