@@ -7,7 +7,7 @@ use super::line::Line;
 use super::lingering::Passed;
 use super::machine::Moment;
 use super::machine::name::Uuid;
-use super::machine::protocol::{Operation, Outcome, Verdict, WatchEvent};
+use super::machine::protocol::{NewNode, Operation, Outcome, Verdict, WatchEvent};
 use super::setup::Plan;
 use super::subject::{Attempt, Sort};
 use super::tries::Recollection;
@@ -321,15 +321,20 @@ pub(crate) fn is_creation(operation: &Operation) -> bool {
     )
 }
 
+/// The nodes that get a number of the server's.
+pub(crate) fn new_nodes(operation: &Operation) -> &[NewNode] {
+    match operation {
+        Operation::Create(node) => std::slice::from_ref(node),
+        Operation::CreateAll(nodes) => nodes,
+        _ => &[],
+    }
+}
+
 /// Whether the operation creates permits of a semaphore.
 pub(crate) fn is_of_permits(plan: &Plan, operation: &Operation) -> bool {
-    let directory = match operation {
-        Operation::Create(node) => &node.directory,
-        Operation::CreateAll(nodes) => &nodes[0].directory,
-        _ => return false,
-    };
+    let Some(node) = new_nodes(operation).first() else { return false };
     let is_semaphore = |sort| matches!(sort, Sort::Semaphore { .. });
-    plan.wants.iter().any(|want| is_semaphore(want.sort) && *want.hold().0 == **directory)
+    plan.wants.iter().any(|want| is_semaphore(want.sort) && *want.hold().0 == *node.directory)
 }
 
 /// The paths of the nodes that were created.

@@ -4,17 +4,18 @@
 //! Other cases show how an attempt copes with servers that lag or lose replies in the middle. Here the servers do a flight at
 //! once, and show only the latest state. What is explored is everything in between: who calls, gives up and releases when.
 
-use super::ensemble::{Child, Ensemble, Owner};
-use super::explorer::{Actions, Violation, World};
+use super::ensemble::{Ensemble, Owner};
+use super::explorer::{Actions, Violation, World, possible};
 use super::machine::Moment;
 use super::machine::claim::Claim;
-use super::machine::protocol::{Node, Operation, Origin, Outcome, Patience};
+use super::machine::protocol::Patience;
 use super::machine::status::Status;
 use super::machine::turns::Passing;
 use super::process::{Person, Process, Shared, Spot, View};
+use super::server::{Shown, write};
 use super::subject::{Sort, Want};
 use super::trouble::budget;
-use super::watch::{Target, Watch};
+use super::watch::Watch;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::time::Duration;
@@ -217,21 +218,18 @@ impl Crowd {
         let process = &self.processes[number];
         let at = number as u8;
         for (index, spot) in (0..).zip(&process.spots) {
-            let is_quiet = !process.flights.iter().any(|it| (it.lock, it.place) == (spot.lock, spot.place));
-            let hears = is_quiet;
-            if hears && spot.watches.iter().any(|watch| watch.fired.is_some()) {
-                actions.progress.push(Event::Tell(at, index));
-            }
-            // A waiter also looks again after some time. That is only needed if no watch can fire.
-            if spot.attempt.poll_timeout().is_some() && !spot.attempt.is_waiting() {
-                actions.progress.push(Event::Resume(at, index));
-            }
-            if Process::must_leave(spot) {
-                actions.progress.push(Event::Withdraw(at, index));
-            }
-            if Process::has_loss_to_hear(spot) {
-                actions.progress.push(Event::Hear(at, index));
-            }
+            let flies = process.flights.iter().any(|it| (it.lock, it.place) == (spot.lock, spot.place));
+            let has_fired = spot.watches.iter().any(|watch| watch.fired.is_some());
+            actions.progress.extend(possible([
+                (Event::Tell(at, index), has_fired && !flies),
+                // A waiter also looks again after some time. That is only needed if no watch can fire.
+                (
+                    Event::Resume(at, index),
+                    spot.attempt.poll_timeout().is_some() && !spot.attempt.is_waiting(),
+                ),
+                (Event::Withdraw(at, index), Process::must_leave(spot)),
+                (Event::Hear(at, index), Process::has_loss_to_hear(spot)),
+            ]));
             if self.mishaps.lapses > 0 && spot.status == Some(Status::Held) {
                 actions.faults.push(Event::Lapse(at, index));
             }
@@ -271,18 +269,14 @@ impl Crowd {
                 faults.push(Event::TimeOut(at, index));
             }
         }
-        if self.mishaps.doubts > 0 && !process.is_unproven && process.spots.iter().any(|spot| spot.is_kept) {
-            faults.push(Event::Doubt(at));
-        }
-        if self.mishaps.expiries > 0 && (!process.spots.is_empty() || process.memory.is_some()) {
-            faults.push(Event::Expire(at));
-        }
-        if self.mishaps.deserts > 0 && !process.is_deserted {
-            faults.push(Event::Desert(at));
-        }
-        if self.mishaps.closes > 0 && !process.is_deserted {
-            faults.push(Event::Close(at));
-        }
+        let Mishaps { doubts, expiries, deserts, closes, .. } = self.mishaps;
+        let is_kept = process.spots.iter().any(|spot| spot.is_kept);
+        faults.extend(possible([
+            (Event::Doubt(at), doubts > 0 && !process.is_unproven && is_kept),
+            (Event::Expire(at), expiries > 0 && (!process.spots.is_empty() || process.memory.is_some())),
+            (Event::Desert(at), deserts > 0 && !process.is_deserted),
+            (Event::Close(at), closes > 0 && !process.is_deserted),
+        ]));
     }
 
     /// The server executes the oldest requests of a process that it has not executed.
@@ -293,7 +287,10 @@ impl Crowd {
         let owner = Owner { session: process.session, client: number, attempt: flight.place.0 as u8 };
         let mut outcomes = Vec::new();
         for operation in &flight.operations {
-            let (outcome, watched) = serve(&mut self.ensemble, operation, owner);
+            let shown = Shown { tree: self.ensemble.head(), ghosts: &[] };
+            let (outcome, watched) = shown
+                .read(operation, owner.session)
+                .unwrap_or_else(|| (write(&mut self.ensemble, operation, owner, false, true), None));
             let views = self.ensemble.views(self.ensemble.zxid());
             let watch = watched.and_then(|target| Watch::new(target, views));
             let is_its = |spot: &&mut Spot| (spot.lock, spot.place) == (flight.lock, flight.place);
@@ -413,25 +410,26 @@ impl World for Crowd {
             E::Deliver(number) => self.processes[usize::from(number)].receive(view, true),
             E::Garble(number) => self.processes[usize::from(number)].receive(view, false),
             E::Tell(number, spot) => self.processes[usize::from(number)].tell(view, spot.into()),
-            E::Remind(number) => self.processes[usize::from(number)].tell_memory(view),
-            E::Resume(number, spot) => self.processes[usize::from(number)].resume(view, spot.into()),
+            E::Remind(number) => self.processes[usize::from(number)].tell_memory(),
+            E::Resume(number, spot) => self.processes[usize::from(number)].resume(spot.into()),
             E::Withdraw(number, spot) => self.processes[usize::from(number)].withdraw(view, spot.into()),
-            E::Hear(number, spot) => self.processes[usize::from(number)].hear_of_loss(view, spot.into()),
+            E::Hear(number, spot) => self.processes[usize::from(number)].hear_of_loss(spot.into()),
             E::Check(number, is_answered) => self.processes[usize::from(number)].check(view, is_answered),
             E::TimeOut(number, lock) => {
-                let due = self.processes[usize::from(number)].locks[usize::from(lock)].poll_timeout();
-                let lingers = due.is_some()
-                    && self.processes[usize::from(number)].spots.iter().any(|spot| spot.is_kept);
+                let process = &mut self.processes[usize::from(number)];
+                let is_due = process.locks[usize::from(lock)].poll_timeout().is_some();
+                let lingers = is_due && process.spots.iter().any(|spot| spot.is_kept);
                 mishaps.timeouts = mishaps.timeouts.saturating_sub(u8::from(lingers));
-                self.processes[usize::from(number)].time_out(view, lock.into());
+                process.time_out(view, lock.into());
             }
             E::Doubt(number) => self.processes[usize::from(number)].is_unproven = true,
             E::Lapse(number, spot) => self.processes[usize::from(number)].lose(spot.into()),
             E::Expire(number) => self.processes[usize::from(number)].expire(view, &mut self.ensemble),
-            E::Desert(number) => self.processes[usize::from(number)].desert(view),
-            E::Close(number) => self.processes[usize::from(number)].close(view, &mut self.ensemble),
+            E::Desert(number) => self.processes[usize::from(number)].desert(),
+            E::Close(number) => self.processes[usize::from(number)].close(&mut self.ensemble),
             E::Step => self.millis += STEP,
         }
+        self.processes.iter_mut().for_each(|process| process.act(view, None));
         self.look();
     }
 
@@ -493,63 +491,4 @@ impl Crowd {
 
 fn are_alike(one: &Plan, other: &Plan) -> bool {
     Plan { owner: 0, ..*one } == Plan { owner: 0, ..*other }
-}
-
-/// Executes one request in the latest state. Returns its outcome, and the target of the watch that it sets.
-fn serve(ensemble: &mut Ensemble, operation: &Operation, owner: Owner) -> (Outcome, Option<Target>) {
-    use Operation as O;
-    let head = ensemble.head();
-    let list = |directory: &str| {
-        head.directory(directory).map_or(Outcome::NoNode, |directory| Outcome::Children(directory.names()))
-    };
-    let done = |is_done: bool| if is_done { Outcome::Done } else { Outcome::NoNode };
-    let found = |path: &String| head.find(path).map_or(Outcome::NoNode, |child| Outcome::Found(node(child)));
-    let created = |children: Option<Vec<Child>>| {
-        children.map_or(Outcome::NoNode, |children| Outcome::Created(children.iter().map(node).collect()))
-    };
-    match operation {
-        O::List { directory } => (list(directory), None),
-        O::ListAndWatch { directory } => (list(directory), Some(Target::Children(directory.to_string()))),
-        O::Inspect { path } => (found(path), None),
-        O::Owns { path } => {
-            let is_own = head.find(path).is_some_and(|child| child.owner.session == owner.session);
-            (done(is_own), None)
-        }
-        O::Watch { path } | O::WatchOwn { path } => {
-            (done(head.find(path).is_some()), Some(Target::Node(path.clone())))
-        }
-        O::Check { paths } => (done(paths.iter().all(|path| head.find(path).is_some())), None),
-        O::Create(new) => (created(ensemble.create(std::slice::from_ref(new), owner, false)), None),
-        O::CreateWithin { path, guard, .. } => {
-            let place = head.find(guard).map(|child| child.place);
-            if head.find(path).is_some() {
-                return (Outcome::NodeExists, None);
-            }
-            let child = place.and_then(|_| ensemble.create_fixed(path, place, owner));
-            (created(child.map(|child| vec![child])), None)
-        }
-        O::CreatePair { path, companion, .. } => {
-            if head.find(companion).is_some() {
-                return (Outcome::Unknown, None);
-            }
-            if head.find(path).is_some() {
-                return (Outcome::NodeExists, None);
-            }
-            (created(ensemble.create_pair(companion, path, owner)), None)
-        }
-        O::CreateParents { directory } | O::CreateLastingParents { directory } => {
-            ensemble.create_directory(directory);
-            (Outcome::Done, None)
-        }
-        O::Delete { path } => (done(ensemble.delete_node(path)), None),
-        O::DeletePair { path, companion } => {
-            (done(ensemble.delete_all(&[companion.clone(), path.clone()])), None)
-        }
-        _ => (Outcome::Done, None),
-    }
-}
-
-fn node(child: &Child) -> Node {
-    let origin = Origin { czxid: child.czxid, session: child.owner.session };
-    Node { name: child.name.clone(), origin: Some(origin) }
 }

@@ -86,6 +86,10 @@ impl Tree {
         self.directory(directory)?.children.iter().find(|child| child.name == name)
     }
 
+    pub(crate) fn children_of(&self, path: &str) -> impl Iterator<Item = &Child> {
+        self.directory(path).into_iter().flat_map(|directory| &directory.children)
+    }
+
     /// All children, each with its directory.
     pub(crate) fn children(&self) -> impl Iterator<Item = (&'static str, &Child)> {
         self.directories.iter().flat_map(|it| it.children.iter().map(|child| (it.path, child)))
@@ -209,12 +213,6 @@ impl Ensemble {
         found
     }
 
-    /// Deletes the node of this path. Returns whether it existed.
-    pub(crate) fn delete_node(&mut self, path: &str) -> bool {
-        let Some((directory, name)) = path.rsplit_once('/') else { return false };
-        self.delete(|other, child| other == directory && child.name == name)
-    }
-
     /// Deletes an empty directory. Returns whether it existed; `None` if it has children.
     pub(crate) fn delete_if_empty(&mut self, path: &str) -> Option<bool> {
         let is_empty = self.head().directory(path).map(|directory| directory.children.is_empty());
@@ -224,7 +222,6 @@ impl Ensemble {
         is_empty.map_or(Some(false), |is_empty| is_empty.then_some(true))
     }
 
-    /// Creates a node that stays, if the guards exist. If it replaces one, the same transaction deletes that.
     /// Deletes the nodes in one transaction, if all of them exist.
     pub(crate) fn delete_all(&mut self, paths: &[String]) -> bool {
         let are_there = paths.iter().all(|path| self.head().find(path).is_some());

@@ -1,13 +1,13 @@
 //! The events that one client can meet, and their effects.
 
 use super::action::Action;
-use super::client::{Caller, Client, is_creation, name_of};
+use super::client::{Caller, Client, Flight, is_creation, name_of, new_nodes};
 use super::ensemble::Directory;
-use super::explorer::Actions;
+use super::explorer::{Actions, possible};
 use super::line::Session;
 use super::machine::protocol::{NewNode, Operation, Refusal, Verdict, WatchEvent};
 use super::properties::Grant;
-use super::setup::{Clock, TIMEOUT};
+use super::setup::{Clock, Faults, TIMEOUT};
 use super::tries::Recollection;
 use super::world::Scene;
 
@@ -25,20 +25,16 @@ impl Scene {
         let index = usize::from(number);
         let line = &self.lines[self.line_of(index)];
         let Actions { progress, faults } = actions;
-        if client.contender.is_idle() && line.session.is_none() && self.line_of(index) == index {
-            progress.push(Action::Open(number));
-        }
-        if client.contender.is_gone()
-            && client.caller == Caller::Ended
-            && client.attempt < self.setup.attempts
-        {
-            progress.push(Action::TryAgain(number));
-        }
-        if let (Some(writer), Caller::Asleep) = (self.setup.plans[index].within, &client.caller) {
-            if matches!(self.clients[writer].caller, Caller::Holds(_)) {
-                progress.push(Action::Begin(number));
-            }
-        }
+        let is_own_line = self.line_of(index) == index;
+        let may_try = client.caller == Caller::Ended && client.attempt < self.setup.attempts;
+        let is_held = |writer: usize| matches!(self.clients[writer].caller, Caller::Holds(_));
+        let may_begin =
+            client.caller == Caller::Asleep && self.setup.plans[index].within.is_some_and(is_held);
+        progress.extend(possible([
+            (Action::Open(number), client.contender.is_idle() && line.session.is_none() && is_own_line),
+            (Action::TryAgain(number), client.contender.is_gone() && may_try),
+            (Action::Begin(number), may_begin),
+        ]));
         match client.next_operation(line) {
             Some(operation) if is_read(operation) => {
                 let views = self.ensemble.views(line.floor).len();
@@ -52,97 +48,65 @@ impl Scene {
             }
             None => {}
         }
-        if let Some(flight) = &client.flight {
-            if flight.replies.len() == flight.operations.len() {
-                progress.push(Action::Deliver(number));
-            }
-        }
-        let hears = client.flight.is_none();
+        let is_executed = |flight: &Flight| flight.replies.len() == flight.operations.len();
         let has_to_tell = client.watches.iter().any(|watch| watch.fired.is_some())
             || client.memory.as_ref().is_some_and(Recollection::has_to_tell);
-        if hears && !line.is_down && has_to_tell {
-            progress.push(Action::Tell(number));
-        }
         // A waiter also looks again after some time. That is only needed if no watch can fire.
         let looks_again = !client.contender.is_waiting() || !client.removed.is_empty();
         // A client that keeps nodes learns of their loss by a heartbeat.
         let looks_again = looks_again && self.lost_nodes(index).next().is_none();
-        if client.contender.poll_timeout().is_some() && looks_again {
-            progress.push(Action::Resume(number));
-        }
-        if matches!(client.caller, Caller::Holds(_)) {
-            progress.push(Action::Release(number));
-        }
-        if self.may_take(index) && self.is_awaited(index) {
-            progress.push(Action::Take(number));
-        }
-        if self.has_time_to_go(index) {
-            progress.push(Action::TimeOut(number));
-        }
-        if !line.ghosts.is_empty() {
-            progress.push(Action::Restart(number));
-        }
-        if self.line_of(index) == index {
-            if line.is_down && line.is_live() {
-                progress.push(Action::Connect(number));
-                if self.faults.ghosts > 0 && !self.lost.is_empty() {
-                    faults.push(Action::Haunt(number));
-                }
-            }
-            if line.session.as_ref().is_some_and(|session| session.expired.is_some()) {
-                progress.push(Action::Learn(number));
-            }
-        }
+        let is_cut = is_own_line && line.is_down && line.is_live();
+        let is_expired = line.session.as_ref().is_some_and(|session| session.expired.is_some());
+        progress.extend(possible([
+            (Action::Deliver(number), client.flight.as_ref().is_some_and(is_executed)),
+            (Action::Tell(number), client.flight.is_none() && !line.is_down && has_to_tell),
+            (Action::Resume(number), client.contender.poll_timeout().is_some() && looks_again),
+            (Action::Release(number), is_held(index)),
+            (Action::Take(number), self.may_take(index) && self.is_awaited(index)),
+            (Action::TimeOut(number), self.has_time_to_go(index)),
+            (Action::Restart(number), !line.ghosts.is_empty()),
+            (Action::Connect(number), is_cut),
+            (Action::Learn(number), is_own_line && is_expired),
+        ]));
+        faults.extend(possible([(
+            Action::Haunt(number),
+            is_cut && self.faults.ghosts > 0 && !self.lost.is_empty(),
+        )]));
         self.add_faults_of(number, client, faults);
     }
 
     fn add_faults_of(&self, number: u8, client: &Client, faults: &mut Vec<Action>) {
         let index = usize::from(number);
         let line = &self.lines[self.line_of(index)];
-        if let (Some(flight), true) = (&client.flight, self.faults.losses > 0) {
+        let Faults { losses, twins, refusals, cancels, expiries, takes, beats, .. } = self.faults;
+        if let (Some(flight), true) = (&client.flight, losses > 0) {
             let executed = flight.replies.len() as u8;
             let at_most = executed.min(flight.operations.len() as u8 - 1);
             faults.extend((0..=at_most).map(|known| Action::Lose(number, known)));
             if flight.replies.len() < flight.operations.len() && line.is_live() {
                 faults.extend((0..=executed).map(|known| Action::GiveUp(number, known)));
             }
-        } else if (!client.watches.is_empty() || client.memory.is_some())
-            && !line.is_down
-            && self.faults.losses > 0
-        {
+        } else if losses > 0 && !line.is_down && (!client.watches.is_empty() || client.memory.is_some()) {
             faults.push(Action::Lose(number, 0));
         }
         let next = client.next_operation(line).filter(|_| client.late.is_empty());
-        if let (Some(operation), true) = (next, self.faults.twins > 0) {
-            if is_creation(operation) && self.has_directories(operation) {
-                faults.push(Action::Twin(number));
-            }
-        }
-        if self.faults.refusals > 0 && next.is_some() {
-            faults.push(Action::Refuse(number));
-        }
-        let may_cancel = client.caller == Caller::Wants || self.is_awaited(index);
-        if self.faults.cancels > 0 && may_cancel {
-            faults.push(Action::Cancel(number));
-        }
+        let creates = |operation| {
+            is_creation(operation) && new_nodes(operation).iter().all(|node| self.has_directory(node))
+        };
+        let is_awaited = self.is_awaited(index);
+        let may_cancel = client.caller == Caller::Wants || is_awaited;
         let expires = |session| self.may_expire(session);
-        if self.faults.expiries > 0
-            && self.line_of(index) == index
-            && line.session.as_ref().is_some_and(expires)
-        {
-            faults.push(Action::Expire(number));
-        }
-        if self.faults.takes > 0 {
-            if matches!(client.caller, Caller::Holds(_)) && client.passed.is_some() {
-                faults.push(Action::Pass(number));
-            }
-            if self.may_take(index) && !self.is_awaited(index) {
-                faults.push(Action::Take(number));
-            }
-        }
-        if self.faults.beats > 0 && client.can_beat(line, self.now()) {
-            faults.push(Action::Beat(number));
-        }
+        let may_expire = self.line_of(index) == index && line.session.as_ref().is_some_and(expires);
+        let may_pass = matches!(client.caller, Caller::Holds(_)) && client.passed.is_some();
+        faults.extend(possible([
+            (Action::Twin(number), twins > 0 && next.is_some_and(creates)),
+            (Action::Refuse(number), refusals > 0 && next.is_some()),
+            (Action::Cancel(number), cancels > 0 && may_cancel),
+            (Action::Expire(number), expiries > 0 && may_expire),
+            (Action::Pass(number), takes > 0 && may_pass),
+            (Action::Take(number), takes > 0 && self.may_take(index) && !is_awaited),
+            (Action::Beat(number), beats > 0 && client.can_beat(line, self.now())),
+        ]));
     }
 
     /// Whether the operation is a creation that could get a number beyond the last.
@@ -150,20 +114,12 @@ impl Scene {
         let is_at_the_end = |node: &NewNode| {
             self.ensemble.head().directory(&node.directory).is_some_and(Directory::is_at_the_end)
         };
-        match operation {
-            Operation::Create(node) => is_at_the_end(node),
-            Operation::CreateAll(nodes) => nodes.iter().all(is_at_the_end),
-            _ => false,
-        }
+        let nodes = new_nodes(operation);
+        !nodes.is_empty() && nodes.iter().all(is_at_the_end)
     }
 
-    fn has_directories(&self, operation: &Operation) -> bool {
-        let is_there = |node: &NewNode| self.ensemble.head().directory(&node.directory).is_some();
-        match operation {
-            Operation::Create(node) => is_there(node),
-            Operation::CreateAll(nodes) => nodes.iter().all(is_there),
-            _ => true,
-        }
+    fn has_directory(&self, node: &NewNode) -> bool {
+        self.ensemble.head().directory(&node.directory).is_some()
     }
 
     pub(super) fn deliver(&mut self, number: usize) {

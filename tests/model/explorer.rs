@@ -27,6 +27,11 @@ pub(crate) struct Actions<A> {
     pub(crate) faults: Vec<A>,
 }
 
+/// Those of these actions that are possible.
+pub(crate) fn possible<A, const N: usize>(may: [(A, bool); N]) -> impl Iterator<Item = A> {
+    may.into_iter().filter(|(_, may)| *may).map(|(action, _)| action)
+}
+
 /// Something whose states are to be explored.
 pub(crate) trait World: Clone + Hash {
     type Action: Copy + fmt::Debug;

@@ -5,7 +5,7 @@
 //! learns of its loss in time, and of no loss that did not happen. If there are more holds than a check names, a server that
 //! may lag behind watches the others.
 
-use super::explorer::{Actions, Violation, World};
+use super::explorer::{Actions, Violation, World, possible};
 use super::follower::{Follower, Message, Request};
 use super::keeper::Numbered;
 use super::machine::Moment;
@@ -62,7 +62,7 @@ struct Flight {
 }
 
 /// A hold, and what its holder was told.
-#[derive(Clone, Hash, Debug)]
+#[derive(Clone, Default, Hash, Debug)]
 struct Held {
     /// When its node was deleted.
     deleted: Option<u8>,
@@ -127,7 +127,7 @@ impl Keep {
             named_at_most: holds.named_at_most,
             loss_timeout: holds.loss_timeout.as_millis().div_ceil(1_000) as u8,
             keeper,
-            holds: vec![Held::new(); holds.at_first],
+            holds: vec![Held::default(); holds.at_first],
             link: Link::Up,
             server: Follower::default(),
             flights: VecDeque::new(),
@@ -148,6 +148,11 @@ impl Keep {
         self.holds[hold].lost.is_none() && !self.keeper.valid_for(hold, at(self.now)).is_zero()
     }
 
+    /// The holds of which this is so.
+    fn those(&self, is_so: impl Fn(&Held) -> bool) -> Vec<usize> {
+        (0..self.holds.len()).filter(|hold| is_so(&self.holds[*hold])).collect()
+    }
+
     /// Does the driver's work after each action.
     fn drive(&mut self) {
         self.watch_validity();
@@ -165,7 +170,7 @@ impl Keep {
             self.beats += 1;
             self.judge_size(&named);
             self.server.requests.push_back(Request::Check(named.clone()));
-            let watched = (0..self.holds.len()).filter(|hold| self.holds[*hold].is_watched).collect();
+            let watched = self.those(|held| held.is_watched);
             self.flights.push_back(Flight { sent: self.now, named, watched });
         }
     }
@@ -223,8 +228,7 @@ impl Keep {
     fn execute(&mut self) {
         match self.server.requests.pop_front() {
             Some(Request::Check(holds)) => {
-                let deleted: Vec<_> =
-                    (0..self.holds.len()).filter(|hold| self.holds[*hold].deleted.is_some()).collect();
+                let deleted = self.those(|held| held.deleted.is_some());
                 let missing = (0..holds.len()).filter(|index| deleted.contains(&holds[*index])).collect();
                 let is_expired = self.expired.is_some();
                 // The server has caught up by the time that the quorum has committed the check.
@@ -288,9 +292,7 @@ impl Keep {
         if !unseen.is_empty() {
             self.see(&unseen);
         }
-        let watched = |hold: &usize| self.holds[*hold].is_watched;
-        let watched: Vec<_> = (0..self.holds.len()).filter(watched).collect();
-        watched.into_iter().for_each(|hold| self.unwatch(hold, false));
+        self.those(|held| held.is_watched).into_iter().for_each(|hold| self.unwatch(hold, false));
     }
 
     fn pass(&mut self, units: u8) {
@@ -333,12 +335,6 @@ impl Keep {
     }
 }
 
-impl Held {
-    fn new() -> Self {
-        Self { deleted: None, lost: None, lapsed: None, fresh: 0, in_turn: 0, answered: 0, is_watched: false }
-    }
-}
-
 impl World for Keep {
     type Action = Action;
 
@@ -365,24 +361,19 @@ impl World for Keep {
         if trouble.steps == 0 {
             return actions;
         }
-        let may = [
+        let lives = self.expired.is_none();
+        // The servers' confirmations may still arrive.
+        let may_end = !self.server.has_answered_check() && self.lapses();
+        actions.faults.extend(possible([
             (A::Stall, trouble.stalls > 0 && is_up),
             (A::Break, trouble.breaks > 0 && self.link != Link::Down),
             (A::Refuse, trouble.refusals > 0 && is_up && !self.flights.is_empty()),
             (A::Night, trouble.nights > 0 && self.now + NIGHT < self.end),
-            (A::Write, trouble.writes > 0 && is_up && !self.has_written && self.expired.is_none()),
-            // The servers' confirmations may still arrive.
-            (
-                A::Expire,
-                trouble.expiries > 0
-                    && self.expired.is_none()
-                    && !self.server.has_answered_check()
-                    && self.lapses(),
-            ),
-            (A::Grant, trouble.grants > 0 && is_up && self.expired.is_none()),
+            (A::Write, trouble.writes > 0 && is_up && !self.has_written && lives),
+            (A::Expire, trouble.expiries > 0 && lives && may_end),
+            (A::Grant, trouble.grants > 0 && is_up && lives),
             (A::Lag, trouble.lags > 0 && is_up && !self.server.lags),
-        ];
-        actions.faults.extend(may.into_iter().filter(|(_, may)| *may).map(|(action, _)| action));
+        ]));
         actions.faults.extend((0..self.holds.len()).filter(|hold| self.can_delete(*hold)).map(A::Delete));
         actions
     }
@@ -426,9 +417,8 @@ impl World for Keep {
             A::Lag => self.server.lags = true,
             A::Reconnect => {
                 (self.link, self.disturbed) = (Link::Up, Some(self.now));
-                let deleted = |hold: &usize| self.holds[*hold].deleted.is_some();
                 // The server has caught up, because it has answered a write.
-                self.server.learn((0..self.holds.len()).filter(deleted).collect::<Vec<_>>().into_iter());
+                self.server.learn(self.those(|held| held.deleted.is_some()).into_iter());
                 if self.expired.is_some() {
                     self.keeper.keeper.handle_over(LossReason::SessionExpired);
                 } else {
@@ -459,7 +449,7 @@ impl World for Keep {
                 // The contender grants nothing without a live lease.
                 if !self.lapses() {
                     self.keeper.handle_grant(now);
-                    self.holds.push(Held::new());
+                    self.holds.push(Held::default());
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The sessions of one client, one after the other, and the connection that they are on.
 
-use super::ensemble::{Child, Tree};
+use super::ensemble::Child;
 use super::machine::Moment;
 use super::machine::lease::Lease;
 use super::machine::protocol::Now;
@@ -64,24 +64,6 @@ impl Line {
         self.floor = self.seen;
         self.is_down = true;
         self.ghosts.clear();
-    }
-
-    /// The node that its server shows at this path, in this state.
-    pub(crate) fn find<'a>(&'a self, tree: &'a Tree, path: &str) -> Option<&'a Child> {
-        let is_it =
-            |(directory, child): &&(&str, Child)| path.rsplit_once('/') == Some((directory, &child.name));
-        self.ghosts.iter().find(is_it).map(|(_, child)| child).or_else(|| tree.find(path))
-    }
-
-    /// The names that its server lists.
-    pub(crate) fn names(&self, tree: &Tree, directory: &str) -> Option<Vec<String>> {
-        let mut names = tree.directory(directory)?.names();
-        for (_, ghost) in self.ghosts.iter().filter(|(path, _)| *path == directory) {
-            if !names.contains(&ghost.name) {
-                names.push(ghost.name.clone());
-            }
-        }
-        Some(names)
     }
 
     pub(crate) fn close(&mut self) {

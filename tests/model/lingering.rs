@@ -204,17 +204,12 @@ impl Scene {
             let has_asked = client.passed.is_some() && client.contender.poll_timeout().is_none();
             has_asked && may_read && self.lost_nodes(*number).next().is_some()
         };
-        if let Some(number) = (0..self.clients.len()).find(keeps_nothing) {
-            let detail = format!("client {number} is not told that its node is deleted");
-            return Err(Violation { property: "told", detail });
-        }
-        match (0..self.clients.len()).find(is_untold) {
-            Some(number) => {
-                let detail = format!("client {number} is not told that others wait");
-                Err(Violation { property: "wanted", detail })
-            }
-            None => Ok(()),
-        }
+        self.check_that_no_client(keeps_nothing, "told", |number| {
+            format!("client {number} is not told that its node is deleted")
+        })?;
+        self.check_that_no_client(is_untold, "wanted", |number| {
+            format!("client {number} is not told that others wait")
+        })
     }
 
     /// Whether a node of this client asks it to release.
@@ -233,8 +228,7 @@ impl Scene {
     /// Whether contenders that exclude this client queue behind it in one of its queues.
     fn has_rivals_behind(&self, number: usize) -> bool {
         self.setup.plans[number].wants.iter().any(|want| {
-            let directory = self.ensemble.head().directory(want.queue);
-            let mut children = directory.into_iter().flat_map(|directory| &directory.children);
+            let mut children = self.ensemble.head().children_of(want.queue);
             let is_before = |child: &Child| self.before(number, want.queue).any(|other| other == child);
             children.any(|child| {
                 let rival = child.owner.client;

@@ -154,9 +154,13 @@ impl Process {
         }
     }
 
-    fn violate(&mut self, property: &'static str, mut detail: String) {
-        detail.insert_str(0, &format!("process {}: ", self.number));
-        self.violation.get_or_insert(Violation { property, detail });
+    fn violate(&mut self, property: &'static str, detail: String) {
+        let violation = self.wrong(property, detail);
+        self.violation.get_or_insert(violation);
+    }
+
+    fn wrong(&self, property: &'static str, detail: String) -> Violation {
+        Violation { property, detail: format!("process {}: {detail}", self.number) }
     }
 
     /// Calls the machine of a lock's callers, with what its session knows of their places.
@@ -279,16 +283,15 @@ impl Process {
     /// A try was told at once that the lock is busy.
     fn judge_busy(&mut self, view: View<'_>, person: usize) {
         let lock = view.plan(self.number, person).lock;
-        let is_there = |other: usize| {
-            let is_same = other != person && view.plan(self.number, other).lock == lock;
-            is_same
-                && (matches!(self.people[other], Person::Waits { .. }) || self.holding(view, other).is_some())
-        };
+        let waits = self.waiters(view, lock).any(|(other, _)| other != person);
+        let holds =
+            |other: usize| view.plan(self.number, other).lock == lock && self.holding(view, other).is_some();
+        let is_there = waits || (0..self.people.len()).any(|other| other != person && holds(other));
         let is_good = |memory: &Recollection| {
             let is_young = view.now < memory.since + TIMEOUT / 10;
             memory.lock == lock && memory.session == self.session && !memory.is_told && is_young
         };
-        if !(0..self.people.len()).any(is_there) && !self.memory.as_ref().is_some_and(is_good) {
+        if !is_there && !self.memory.as_ref().is_some_and(is_good) {
             self.violate("busy", format!("person {person} is told so, and nobody has it"));
         }
     }
@@ -300,7 +303,6 @@ impl Process {
             Person::Waits { caller, .. } => {
                 self.people[person] = Person::Away(0);
                 self.locks[lock].handle_gone(caller);
-                self.act(view, None);
             }
             // It came too late, and nobody takes the hold.
             Person::Holds { caller, .. } => {
@@ -325,7 +327,6 @@ impl Process {
             spot.is_unsettled = true;
         }
         self.call(lock, |callers, trust| callers.release(turn, writes, trust, view.now));
-        self.act(view, None);
     }
 
     /// Does what the callers' machine wants. `within` is the node of the writer inside which an attempt begins.
@@ -401,12 +402,19 @@ impl Process {
         }
     }
 
+    /// The people that wait for this lock, each with its call.
+    fn waiters(&self, view: View<'_>, lock: usize) -> impl Iterator<Item = (usize, CallerId)> {
+        self.people.iter().enumerate().filter_map(move |(person, state)| match state {
+            Person::Waits { caller, .. } if view.plan(self.number, person).lock == lock => {
+                Some((person, *caller))
+            }
+            _ => None,
+        })
+    }
+
     /// The person that waits for the answer to this call.
     fn waiting(&self, view: View<'_>, lock: usize, call: CallerId) -> Option<usize> {
-        (0..self.people.len()).find(|person| {
-            let waits = matches!(self.people[*person], Person::Waits { caller, .. } if caller == call);
-            waits && view.plan(self.number, *person).lock == lock
-        })
+        self.waiters(view, lock).find(|(_, caller)| *caller == call).map(|(person, _)| person)
     }
 
     fn begin(
@@ -549,15 +557,11 @@ impl Process {
     /// Of those who wait, the first comes first. One that shares a turn of its own does not count.
     fn judge_order(&mut self, view: View<'_>, lock: usize, granted: CallerId, is_first: bool) {
         let sort = Want::new("", view.gathering.locks[lock].0);
-        let is_ahead = |person: usize| match self.people[person] {
-            Person::Waits { caller, .. } => {
-                let plan = view.plan(self.number, person);
-                plan.lock == lock && plan.patience == Patience::Waits && caller < granted
-            }
-            _ => false,
+        let is_ahead = |(person, caller): &(usize, CallerId)| {
+            view.plan(self.number, *person).patience == Patience::Waits && *caller < granted
         };
-        let is_exclusive = sort.excludes(&sort);
-        if let Some(person) = (0..self.people.len()).find(|it| is_exclusive && is_first && is_ahead(*it)) {
+        let ahead = self.waiters(view, lock).find(is_ahead);
+        if let Some((person, _)) = ahead.filter(|_| is_first && sort.excludes(&sort)) {
             self.violate("order", format!("{granted:?} comes before person {person}"));
         }
     }
@@ -647,7 +651,6 @@ impl Process {
         spot.attempt.handle_end();
         self.poll(view);
         self.locks[lock].handle_left(place, view.now);
-        self.act(view, None);
     }
 
     /// Whether the task of this attempt has yet to learn of a loss.
@@ -655,12 +658,11 @@ impl Process {
         matches!(spot.status, Some(Status::Lost(_))) && !spot.has_heard_of_loss
     }
 
-    pub(crate) fn hear_of_loss(&mut self, view: View<'_>, at: usize) {
+    pub(crate) fn hear_of_loss(&mut self, at: usize) {
         let spot = &mut self.spots[at];
         spot.has_heard_of_loss = true;
         let (lock, place) = (spot.lock, spot.place);
         self.locks[lock].handle_lost(place);
-        self.act(view, None);
     }
 
     /// A hold is lost: its lease has lapsed.
@@ -681,7 +683,6 @@ impl Process {
             }
             spot.attempt.handle_replies(outcomes, flight.sent, view.now());
         }
-        self.act(view, None);
     }
 
     /// A watch of this attempt fires.
@@ -690,22 +691,19 @@ impl Process {
         let Some((event, _)) = spot.watches.iter().find_map(|watch| watch.fired) else { return };
         spot.watches.clear();
         spot.attempt.handle_watch(event, view.now());
-        self.act(view, None);
     }
 
-    pub(crate) fn tell_memory(&mut self, view: View<'_>) {
+    pub(crate) fn tell_memory(&mut self) {
         let Some(memory) = &mut self.memory else { return };
         memory.is_told = true;
         memory.watch = None;
         self.locks[memory.lock].handle_watch();
-        self.act(view, None);
     }
 
-    pub(crate) fn resume(&mut self, view: View<'_>, at: usize) {
+    pub(crate) fn resume(&mut self, at: usize) {
         let attempt = &mut self.spots[at].attempt;
         let until = attempt.poll_timeout().unwrap_or_default();
         attempt.handle_timeout(until);
-        self.act(view, None);
     }
 
     /// A check comes back.
@@ -713,22 +711,19 @@ impl Process {
         let (lock, place) = self.proving.remove(0);
         self.is_unproven &= !is_answered;
         self.call(lock, |callers, trust| callers.handle_checked(place, trust, view.now));
-        self.act(view, None);
     }
 
     pub(crate) fn time_out(&mut self, view: View<'_>, lock: usize) {
         self.call(lock, |callers, trust| callers.handle_timeout(trust, view.now));
-        self.act(view, None);
     }
 
-    pub(crate) fn desert(&mut self, view: View<'_>) {
+    pub(crate) fn desert(&mut self) {
         self.is_deserted = true;
         self.locks.iter_mut().for_each(Callers::handle_deserted);
-        self.act(view, None);
     }
 
     /// Its client is closed, and with it the session.
-    pub(crate) fn close(&mut self, view: View<'_>, ensemble: &mut Ensemble) {
+    pub(crate) fn close(&mut self, ensemble: &mut Ensemble) {
         let session = self.session;
         ensemble.delete(|_, child| child.owner.session == session);
         self.is_deserted = true;
@@ -745,7 +740,6 @@ impl Process {
                 self.locks[spot.lock].handle_failed(spot.place);
             }
         }
-        self.act(view, None);
     }
 
     /// Its session ends, and the next one begins.
@@ -770,30 +764,21 @@ impl Process {
                 }
             }
         }
-        self.act(view, None);
     }
 
     /// Checks that a holder knows of those who have come since, while nobody does anything but hold.
     pub(crate) fn check_told(&self, view: View<'_>) -> Result<(), Violation> {
         for spot in self.spots.iter().filter(|spot| spot.status == Some(Status::Held) && !spot.is_wanted) {
             let sort = Want::new("", view.gathering.locks[spot.lock].0);
-            let waits = |person: usize| match self.people[person] {
-                Person::Waits { caller, .. } => {
-                    let is_same = view.plan(self.number, person).lock == spot.lock;
-                    is_same && (spot.is_kept || caller > spot.latest_call)
-                }
-                _ => false,
-            };
+            let mut waiters = self.waiters(view, spot.lock);
             let is_used = (0..self.people.len()).any(|person| {
                 self.holding(view, person)
                     .is_some_and(|other| (other.lock, other.place) == (spot.lock, spot.place))
             });
-            if is_used && sort.excludes(&sort) && (0..self.people.len()).any(waits) {
-                let detail = format!(
-                    "process {}: the holder of {:?} does not know who waits",
-                    self.number, spot.place
-                );
-                return Err(Violation { property: "wanted", detail });
+            let came_since = |(_, caller)| spot.is_kept || caller > spot.latest_call;
+            if is_used && sort.excludes(&sort) && waiters.any(came_since) {
+                let detail = format!("the holder of {:?} does not know who waits", spot.place);
+                return Err(self.wrong("wanted", detail));
             }
         }
         Ok(())
@@ -802,20 +787,15 @@ impl Process {
     /// Checks that the next caller has queued, while nobody does anything but hold, unless it will take over the node.
     pub(crate) fn check_next(&self, view: View<'_>) -> Result<(), Violation> {
         for (lock, (sort, passes)) in view.gathering.locks.iter().enumerate() {
-            let waits = |person: usize| {
-                let is_its = view.plan(self.number, person).lock == lock;
-                is_its && matches!(self.people[person], Person::Waits { .. })
-            };
             let has_turns = |spot: &Spot| {
                 let is_spent = spot.since_wanted.is_some_and(|taken| u32::from(taken) + 1 >= passes.turns);
                 spot.is_kept && spot.status == Some(Status::Held) && !is_spent
             };
             let will_do = |spot: &Spot| spot.lock == lock && (spot.status.is_none() || has_turns(spot));
             let is_queue = matches!(sort, Sort::Mutex | Sort::Write);
-            if is_queue && (0..self.people.len()).any(waits) && !self.spots.iter().any(will_do) {
-                let detail =
-                    format!("process {}: nobody has queued for those who wait for lock {lock}", self.number);
-                return Err(Violation { property: "next", detail });
+            if is_queue && self.waiters(view, lock).next().is_some() && !self.spots.iter().any(will_do) {
+                let detail = format!("nobody has queued for those who wait for lock {lock}");
+                return Err(self.wrong("next", detail));
             }
         }
         Ok(())
@@ -823,9 +803,7 @@ impl Process {
 
     /// Checks that nobody waits any more, and that nothing is left but a node that lingers.
     pub(crate) fn check_end(&self, gathering: &Gathering) -> Result<(), Violation> {
-        let violation = |property, detail: String| {
-            Err(Violation { property, detail: format!("process {}: {detail}", self.number) })
-        };
+        let violation = |property, detail| Err(self.wrong(property, detail));
         if let Some(person) = self.people.iter().position(|person| matches!(person, Person::Waits { .. })) {
             return violation("lost wake-up", format!("person {person} waits, and nothing happens any more"));
         }

@@ -102,8 +102,7 @@ impl Scene {
     /// The nodes ahead of this client's in a queue that exclude it. The nodes of the writer within whose hold it reads do not
     /// count, nor do those of contenders that have their permits.
     pub(crate) fn before(&self, number: usize, queue: &str) -> impl Iterator<Item = &Child> {
-        let directory = self.ensemble.head().directory(queue);
-        let children = || directory.into_iter().flat_map(|directory| &directory.children);
+        let children = || self.ensemble.head().children_of(queue);
         let attempt = self.clients[number].attempt;
         let own = children().filter(|child| child.owner.client == number && child.owner.attempt == attempt);
         let place = own.map(|child| child.place).min();
@@ -135,11 +134,7 @@ impl Scene {
     fn judge_token(&mut self, number: usize, czxid: i64) {
         let setup = self.setup.clone();
         let plan = &setup.plans[number];
-        let in_queue = |want: &&Want| {
-            let path = self.ensemble.head().directory(want.queue);
-            path.is_some_and(|it| it.children.iter().any(|child| child.owner.client == number))
-        };
-        if plan.within.is_some() || !plan.wants.iter().all(|want| in_queue(&want)) {
+        if plan.within.is_some() || plan.wants.iter().any(|want| self.is_outside(number, want.queue)) {
             return;
         }
         for want in &plan.wants {
@@ -217,8 +212,7 @@ impl Scene {
     }
 
     fn is_outside(&self, number: usize, path: &str) -> bool {
-        let directory = self.ensemble.head().directory(path);
-        directory.is_none_or(|directory| directory.children.iter().all(|child| child.owner.client != number))
+        self.ensemble.head().children_of(path).all(|child| child.owner.client != number)
     }
 
     /// The times at which an operator deleted nodes that this client holds or keeps.
@@ -309,10 +303,7 @@ impl Scene {
     /// Whether others hold the lock that this client wants, or are ahead of it in a queue.
     fn is_taken(&self, number: usize, want: &Want) -> bool {
         let head = self.ensemble.head();
-        let others = |path: &str| {
-            let children = head.directory(path).into_iter().flat_map(|directory| &directory.children);
-            children.filter(|child| child.owner.client != number).count()
-        };
+        let others = |path: &str| head.children_of(path).filter(|child| child.owner.client != number).count();
         match want.sort {
             Sort::Semaphore { permits, count, limit, .. } => {
                 others(permits) + count as usize > limit_of(head, limit) as usize
@@ -328,13 +319,22 @@ impl Scene {
             let wants = &self.setup.plans[*number].wants;
             wants.iter().all(|want| self.is_free(*number, want))
         };
-        match (0..self.clients.len()).filter(waits).find(can_go) {
-            Some(number) => {
-                let detail = format!("client {number} waits, and nobody is in its way");
-                Err(Violation { property: "waits for somebody", detail })
-            }
-            None => Ok(()),
-        }
+        self.check_that_no_client(
+            |number| waits(number) && can_go(number),
+            "waits for somebody",
+            |number| format!("client {number} waits, and nobody is in its way"),
+        )
+    }
+
+    /// Checks that there is no such client.
+    pub(crate) fn check_that_no_client(
+        &self,
+        is_wrong: impl Fn(&usize) -> bool,
+        property: &'static str,
+        says: impl Fn(usize) -> String,
+    ) -> Result<(), Violation> {
+        let wrong = (0..self.clients.len()).find(is_wrong);
+        wrong.map_or(Ok(()), |number| Err(Violation { property, detail: says(number) }))
     }
 
     /// Whether it is this client's turn in this queue, and its permits are free.
@@ -345,8 +345,7 @@ impl Scene {
         match want.sort {
             Sort::Single | Sort::Lone => return queue.children.is_empty(),
             Sort::Semaphore { permits, count, limit, .. } => {
-                let others = head.directory(permits).into_iter().flat_map(|it| &it.children);
-                let taken = others.filter(|child| !is_own(child)).count();
+                let taken = head.children_of(permits).filter(|child| !is_own(child)).count();
                 if taken + count as usize > limit_of(head, limit) as usize {
                     return false;
                 }
@@ -359,14 +358,11 @@ impl Scene {
 
     /// Checks, when nobody does anything any more, that every attempt has ended.
     pub(crate) fn check_end(&self) -> Result<(), Violation> {
-        match (0..self.clients.len()).find(|number| !self.is_done(*number)) {
-            Some(number) => {
-                let caller = &self.clients[number].caller;
-                let detail = format!("client {number} waits for ever: {caller:?}");
-                Err(Violation { property: "end", detail })
-            }
-            None => Ok(()),
-        }
+        self.check_that_no_client(
+            |number| !self.is_done(*number),
+            "end",
+            |number| format!("client {number} waits for ever: {:?}", self.clients[number].caller),
+        )
     }
 }
 

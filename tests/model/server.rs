@@ -1,11 +1,124 @@
 //! The execution of requests by a server.
 
-use super::client::{is_creation, is_of_permits};
-use super::ensemble::{Child, Owner};
+use super::client::is_of_permits;
+use super::ensemble::{Child, Ensemble, Owner, Tree};
 use super::machine::name::have_one_mark;
 use super::machine::protocol::{Node, Operation, Origin, Outcome, Refusal};
 use super::watch::{Target, Watch};
 use super::world::Scene;
+
+/// What a server shows.
+#[derive(Debug)]
+pub(crate) struct Shown<'a> {
+    pub(crate) tree: &'a Tree,
+    /// Nodes that it shows although they are deleted, or although there are others by now.
+    pub(crate) ghosts: &'a [(&'static str, Child)],
+}
+
+impl Shown<'_> {
+    /// The node at this path, in this state.
+    fn find(&self, path: &str) -> Option<&Child> {
+        let is_it =
+            |(directory, child): &&(&str, Child)| path.rsplit_once('/') == Some((directory, &child.name));
+        self.ghosts.iter().find(is_it).map(|(_, child)| child).or_else(|| self.tree.find(path))
+    }
+
+    fn list(&self, directory: &str) -> Outcome {
+        let Some(listed) = self.tree.directory(directory) else { return Outcome::NoNode };
+        let mut names = listed.names();
+        for (_, ghost) in self.ghosts.iter().filter(|(path, _)| *path == directory) {
+            if !names.contains(&ghost.name) {
+                names.push(ghost.name.clone());
+            }
+        }
+        Outcome::Children(names)
+    }
+
+    /// The outcome of a read in this session, and what it watches; `None` if it is no read.
+    pub(crate) fn read(&self, operation: &Operation, session: i64) -> Option<(Outcome, Option<Target>)> {
+        use Operation as O;
+        Some(match operation {
+            O::List { directory } => (self.list(directory), None),
+            O::ListMarked { directory, prefix, data } => {
+                let is_own = |child: &&Child| {
+                    child.name.starts_with(prefix)
+                        && child.owner.session == session
+                        && have_one_mark(data, &child.data)
+                };
+                let own = self.tree.directory(directory).map(|listed| {
+                    listed.children.iter().filter(is_own).map(|child| child.name.clone()).collect()
+                });
+                (own.map_or(Outcome::NoNode, Outcome::Children), None)
+            }
+            O::ListAndWatch { directory } => {
+                (self.list(directory), Some(Target::Children(directory.to_string())))
+            }
+            O::Owns { path } => {
+                (done_if(self.find(path).is_some_and(|child| child.owner.session == session)), None)
+            }
+            O::Inspect { path } => {
+                let found = self.find(path).map(|child| node(child, true));
+                (found.map_or(Outcome::NoNode, Outcome::Found), None)
+            }
+            O::Watch { path } => (done_if(self.find(path).is_some()), Some(Target::Node(path.clone()))),
+            O::WatchOwn { path } => {
+                let said = |child: &Child| if child.is_revoked { Outcome::Revoked } else { Outcome::Done };
+                (self.find(path).map_or(Outcome::NoNode, said), Some(Target::Node(path.clone())))
+            }
+            O::ReadLimit { .. } => {
+                (Outcome::Limit(self.tree.limit.map(|limit| limit.0)), Some(Target::Limit))
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Executes what is no read. A creation at the end of the numbers may get one beyond it.
+pub(crate) fn write(
+    ensemble: &mut Ensemble,
+    operation: &Operation,
+    owner: Owner,
+    in_flight: bool,
+    tells_origin: bool,
+) -> Outcome {
+    use Operation as O;
+    let head = ensemble.head();
+    let is_there = |path: &String| head.find(path).is_some();
+    let is_in_directory =
+        |path: &str| path.rsplit_once('/').is_some_and(|(directory, _)| head.directory(directory).is_some());
+    let created = match operation {
+        O::Create(new) => ensemble.create(std::slice::from_ref(new), owner, in_flight),
+        O::CreateAll(new) => ensemble.create(new, owner, in_flight),
+        O::CreateWithin { path, guard, .. } => match head.find(guard).map(|child| child.place) {
+            Some(_) if is_there(path) => return Outcome::NodeExists,
+            Some(place) => ensemble.create_fixed(path, Some(place), owner).map(|child| vec![child]),
+            None => None,
+        },
+        O::CreatePair { companion, .. } if is_there(companion) => return Outcome::Unknown,
+        O::CreateSingle { path, .. } | O::CreatePair { path, .. } if is_there(path) => {
+            return Outcome::NodeExists;
+        }
+        O::CreateSingle { path, .. } | O::CreatePair { path, .. } if !is_in_directory(path) => None,
+        O::CreateSingle { path, .. } => ensemble.create_fixed(path, None, owner).map(|child| vec![child]),
+        O::CreatePair { path, companion, .. } => ensemble.create_pair(companion, path, owner),
+        O::CreateParents { directory } | O::CreateLastingParents { directory } => {
+            ensemble.create_directory(directory);
+            return Outcome::Done;
+        }
+        O::DeleteDirectory { directory } => {
+            return ensemble.delete_if_empty(directory).map_or(Outcome::NotEmpty, done_if);
+        }
+        O::Check { paths } => return done_if(paths.iter().all(is_there)),
+        O::Delete { path } => return done_if(ensemble.delete_all(std::slice::from_ref(path))),
+        O::DeletePair { path, companion } => {
+            return done_if(ensemble.delete_all(&[companion.clone(), path.clone()]));
+        }
+        _ => return Outcome::Done,
+    };
+    created.map_or(Outcome::NoNode, |children| {
+        Outcome::Created(children.iter().map(|child| node(child, tells_origin)).collect())
+    })
+}
 
 impl Scene {
     /// Executes the next request of a client. A read is answered from this one of the states that its
@@ -17,55 +130,12 @@ impl Scene {
         let Some(operation) = self.clients[number].next_operation(&self.lines[line]).cloned() else { return };
         let views = self.ensemble.views(floor);
         let views = &views[usize::from(view).min(views.len() - 1)..];
-        let find = |path: &String| self.lines[line].find(&views[0].1, path);
-        let listing = |directory: &str| {
-            self.lines[line].names(&views[0].1, directory).map_or(Outcome::NoNode, Outcome::Children)
-        };
-        let (outcome, is_read, watched) = match &operation {
-            Operation::List { directory } => (listing(directory), true, None),
-            Operation::ListMarked { directory, prefix, data } => {
-                let session = self.lines[line].session.as_ref().map(|session| session.id);
-                let is_own = |child: &&Child| {
-                    child.name.starts_with(prefix)
-                        && Some(child.owner.session) == session
-                        && have_one_mark(data, &child.data)
-                };
-                let listed = views[0].1.directory(directory);
-                let own = listed
-                    .map(|it| it.children.iter().filter(is_own).map(|child| child.name.clone()).collect());
-                (own.map_or(Outcome::NoNode, Outcome::Children), true, None)
+        let shown = Shown { tree: &views[0].1, ghosts: &self.lines[line].ghosts };
+        let session = self.lines[line].session.as_ref().map_or(0, |session| session.id);
+        if let Some((mut outcome, watched)) = shown.read(&operation, session) {
+            if self.setup.hides_nodes && matches!(operation, Operation::Inspect { .. }) {
+                outcome = Outcome::Refused(Refusal::Denied);
             }
-            Operation::ListAndWatch { directory } => {
-                (listing(directory), true, Some(Target::Children(directory.to_string())))
-            }
-            Operation::Inspect { .. } if self.setup.hides_nodes => {
-                (Outcome::Refused(Refusal::Denied), true, None)
-            }
-            Operation::Owns { path } => {
-                let session = self.lines[line].session.as_ref().map(|session| session.id);
-                let found = find(path).filter(|child| Some(child.owner.session) == session);
-                (done_if(found.is_some()), true, None)
-            }
-            Operation::Inspect { path } => {
-                let found = find(path).map(|child| node(child, true));
-                (found.map_or(Outcome::NoNode, Outcome::Found), true, None)
-            }
-            Operation::Watch { path } => {
-                let found = find(path).is_some();
-                (done_if(found), true, Some(Target::Node(path.clone())))
-            }
-            Operation::WatchOwn { path } => {
-                let found = find(path);
-                let said = |child: &Child| if child.is_revoked { Outcome::Revoked } else { Outcome::Done };
-                (found.map_or(Outcome::NoNode, said), true, Some(Target::Node(path.clone())))
-            }
-            Operation::ReadLimit { .. } => {
-                let limit = views[0].1.limit.map(|limit| limit.0);
-                (Outcome::Limit(limit), true, Some(Target::Limit))
-            }
-            _ => (Outcome::Done, false, None),
-        };
-        if is_read {
             let watch = watched.and_then(|target| Watch::new(target, views));
             let zxid = floor.max(views[0].0);
             // Nobody listens to a watch that was given up.
@@ -75,7 +145,12 @@ impl Scene {
             self.lines[line].floor = zxid;
             return self.clients[number].answer(outcome, zxid);
         }
-        let outcome = self.write(number, &operation, view > 0);
+        self.judge_deletion(number, &operation);
+        let owner = Owner { session, client: number, attempt: self.clients[number].attempt };
+        let outcome = write(&mut self.ensemble, &operation, owner, view > 0, self.setup.tells_origin);
+        if matches!(outcome, Outcome::Created(_)) && !is_of_permits(&self.setup.plans[number], &operation) {
+            self.clients[number].removed.clear();
+        }
         let zxid = self.ensemble.zxid();
         self.lines[line].floor = zxid;
         if let Some(session) = &mut self.lines[line].session {
@@ -84,92 +159,32 @@ impl Scene {
         self.clients[number].answer(outcome, zxid);
     }
 
-    fn write(&mut self, number: usize, operation: &Operation, in_flight: bool) -> Outcome {
-        let tells = self.setup.tells_origin;
-        let session = self.lines[self.line_of(number)].session.as_ref().map_or(0, |session| session.id);
-        let owner = Owner { session, client: number, attempt: self.clients[number].attempt };
-        let head = self.ensemble.head();
-        let created = match operation {
-            Operation::Create(new) => self.ensemble.create(std::slice::from_ref(new), owner, in_flight),
-            Operation::CreateAll(new) => self.ensemble.create(new, owner, in_flight),
-            Operation::CreateWithin { path, guard, .. } => {
-                let place = head.find(guard).map(|child| child.place);
-                if place.is_some() && head.find(path).is_some() {
-                    return Outcome::NodeExists;
-                }
-                let created = place.and_then(|_| self.ensemble.create_fixed(path, place, owner));
-                created.map(|child| vec![child])
-            }
-            Operation::CreateSingle { path, .. } => {
-                let directory = path.rsplit_once('/').map_or("", |split| split.0);
-                if head.find(path).is_some() {
-                    return Outcome::NodeExists;
-                }
-                let is_there = head.directory(directory).is_some();
-                let created = is_there.then(|| self.ensemble.create_fixed(path, None, owner)).flatten();
-                created.map(|child| vec![child])
-            }
-            Operation::CreatePair { path, companion, .. } => {
-                let directory = path.rsplit_once('/').map_or("", |split| split.0);
-                if head.find(companion).is_some() {
-                    return Outcome::Unknown;
-                }
-                if head.find(path).is_some() {
-                    return Outcome::NodeExists;
-                }
-                let is_there = head.directory(directory).is_some();
-                is_there.then(|| self.ensemble.create_pair(companion, path, owner)).flatten()
-            }
-            Operation::CreateParents { directory } | Operation::CreateLastingParents { directory } => {
-                self.ensemble.create_directory(directory);
-                return Outcome::Done;
-            }
-            Operation::DeleteDirectory { directory } => {
-                return self.ensemble.delete_if_empty(directory).map_or(Outcome::NotEmpty, done_if);
-            }
-            Operation::Check { paths } => return done_if(paths.iter().all(|path| head.find(path).is_some())),
+    /// If a client deletes nodes that exist, they must be its own.
+    fn judge_deletion(&mut self, number: usize, operation: &Operation) {
+        let paths = match operation {
             Operation::Delete { path } => {
                 if self.clients[number].was_granted {
                     self.released = Some(path.clone());
                 }
-                return self.delete_own(number, std::slice::from_ref(path));
+                vec![path]
             }
-            Operation::DeletePair { path, companion } => {
-                return self.delete_own(number, &[companion.clone(), path.clone()]);
-            }
-            _ => return Outcome::Done,
+            Operation::DeletePair { path, companion } => vec![companion, path],
+            _ => return,
         };
-        let is_place = is_creation(operation) && !is_of_permits(&self.setup.plans[number], operation);
-        if created.is_some() && is_place {
-            self.clients[number].removed.clear();
+        let goes =
+            |(directory, child): &(&str, &Child)| paths.contains(&&format!("{directory}/{}", child.name));
+        let found = self.ensemble.head().children().filter(goes);
+        let found: Vec<_> = found.map(|(directory, child)| (directory, child.clone())).collect();
+        if found.len() < paths.len() {
+            return;
         }
-        created.map_or(Outcome::NoNode, |children| {
-            Outcome::Created(children.iter().map(|child| node(child, tells)).collect())
-        })
-    }
-
-    /// A client deletes nodes in one transaction. If they exist, they must be its own.
-    fn delete_own(&mut self, number: usize, paths: &[String]) -> Outcome {
-        let head = self.ensemble.head();
-        let mut found = Vec::new();
-        for path in paths {
-            let Some(child) = head.find(path) else { return Outcome::NoNode };
-            let directory = self
-                .setup
-                .paths()
-                .into_iter()
-                .find(|it| path.rsplit_once('/').is_some_and(|split| split.0 == *it));
-            found.extend(directory.map(|directory| (directory, child.clone())));
-        }
-        let is_anothers = |(_, child): &&(&str, Child)| child.owner.client != number;
-        if let Some((_, child)) = found.iter().find(is_anothers) {
+        if let Some((_, child)) = found.iter().find(|(_, child)| child.owner.client != number) {
             let detail = format!("client {number} deletes {} of client {}", child.name, child.owner.client);
             self.violate("its own alone", detail);
         }
         if self.setup.faults.ghosts > 0 {
             self.lost = found;
         }
-        done_if(self.ensemble.delete_all(paths))
     }
 
     pub(super) fn refuse(&mut self, number: usize) {

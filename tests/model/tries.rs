@@ -135,8 +135,7 @@ impl Scene {
     }
 
     fn has_rivals(&self, number: usize, want: &Want) -> bool {
-        let directory = self.ensemble.head().directory(want.queue);
-        directory.into_iter().flat_map(|directory| &directory.children).any(|child| {
+        self.ensemble.head().children_of(want.queue).any(|child| {
             let other = self.want(child.owner.client, want.queue);
             child.owner.client != number && other.is_some_and(|other| want.excludes(other))
         })

@@ -180,20 +180,21 @@ impl World for Scene {
         }
         let faults = &mut actions.faults;
         let children = head.children().count() as u8;
+        // Companions stay: if one is deleted while both nodes are being deleted, the lock's node stays until its session ends. And
+        // others ask in the node that everybody knows, not in the companion.
+        let known = || {
+            let children = (0..).zip(head.children());
+            let known = children.filter(|(_, (_, child))| mark_of_companion(&child.name).is_none());
+            known.map(|(index, _)| index)
+        };
         if self.faults.deletions > 0 {
-            // Companions stay: if one is deleted while both nodes are being deleted, the lock's node stays until its session ends.
-            let goes = |child: &Child| mark_of_companion(&child.name).is_none();
-            let deleted = (0..).zip(head.children()).filter(|(_, (_, child))| goes(child));
-            faults.extend(deleted.map(|(index, _)| Action::Delete(index)));
+            faults.extend(known().map(Action::Delete));
         }
         if self.faults.changes > 0 {
             faults.extend((0..children).map(Action::Change));
         }
         if self.faults.revokes > 0 {
-            // Others ask in the node that everybody knows, not in the companion.
-            let known = |child: &Child| mark_of_companion(&child.name).is_none();
-            let asked = (0..).zip(head.children()).filter(|(_, (_, child))| known(child));
-            faults.extend(asked.map(|(index, _)| Action::Revoke(index)));
+            faults.extend(known().map(Action::Revoke));
         }
         if self.faults.parent_deletions > 0 {
             let there = (0..).zip(&head.directories).filter(|(_, directory)| directory.exists);
@@ -345,7 +346,7 @@ impl Scene {
         let path = found.map(|(directory, child)| format!("{directory}/{}", child.name));
         if let Some(path) = path {
             self.note_removal(|other| *other == path);
-            self.ensemble.delete_node(&path);
+            self.ensemble.delete_all(&[path]);
         }
     }
 
