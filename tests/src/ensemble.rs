@@ -181,14 +181,7 @@ impl Ensemble {
     pub fn await_whole(&self, bound: Duration) -> Result<(), String> {
         let end = Instant::now() + bound;
         for server in &self.servers {
-            let left = end.saturating_duration_since(Instant::now());
-            if !until(left, || server.is_serving() || server.pid().is_none()) || !server.is_serving() {
-                return Err(format!(
-                    "server {} does not serve. Its log:\n{}",
-                    server.number(),
-                    server.log_tail()
-                ));
-            }
+            server.await_serving(end.saturating_duration_since(Instant::now()))?;
         }
         let followers = self.servers.len() - 1;
         let in_step = || {
@@ -284,7 +277,7 @@ impl Builder {
     }
 
     /// The beginning of each server's command, such as `env NAME=VALUE`. `{home}` stands for its
-    /// [folder](Server::home).
+    /// [folder](crate::Process::home).
     pub fn under(mut self, words: &[&str]) -> Self {
         self.under = words.iter().map(|&word| word.to_owned()).collect();
         self
@@ -383,7 +376,7 @@ impl Builder {
                     embedded::command(program, port.address().port(), self.tick, self.container_check)
                 }
             };
-            let server = Server::new(number, port, secure_port, home, &command);
+            let server = Server::new(number, port, secure_port, &home, &command);
             servers.push(server.map_err(|error| format!("starting a watchdog shell: {error}"))?);
         }
         for server in &servers {

@@ -85,7 +85,7 @@ impl Etcd {
             ];
             let command: Vec<_> =
                 [program].into_iter().chain(words.into_iter().flatten()).map(str::to_owned).collect();
-            let member = Member::new(at, port, peers, home, &command);
+            let member = Member::new(at, port, peers, &home, &command);
             members.push(member.map_err(|error| format!("starting a watchdog shell: {error}"))?);
         }
         let members = Arc::new(members);
@@ -95,7 +95,7 @@ impl Etcd {
             crossing.serve(Arc::downgrade(&members), ways);
         }
         let etcd = Self { members, links };
-        etcd.members.iter().for_each(Member::start);
+        etcd.members.iter().for_each(|member| member.start());
         etcd.await_whole(STARTED)?;
         Ok(etcd)
     }

@@ -2,14 +2,15 @@
 //!
 //! Everything is made when it is needed, in a separate folder, and is removed with the test.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use std::{fs, io};
 
 use crate::ensemble::{Builder, Ensemble, new_folder};
-use crate::jvm::Jvm;
 use crate::port::Port;
+use crate::process::Process;
 use crate::wait::until;
 
 /// The realm's name.
@@ -17,12 +18,19 @@ pub const REALM: &str = "EXAMPLE.COM";
 /// How long the KDC may take to serve.
 const STARTED: Duration = Duration::from_secs(20);
 
-/// A KDC. Dropping it ends it, and removes everything that it has issued.
+/// A KDC, and its [`Process`]. Dropping it ends it, and removes everything that it has issued.
 #[derive(Debug)]
 pub struct Kdc {
-    process: Jvm,
-    home: PathBuf,
+    process: Process,
     port: Port,
+}
+
+impl Deref for Kdc {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
 }
 
 impl Kdc {
@@ -58,27 +66,27 @@ impl Kdc {
         let mut command = vec!["env".to_owned()];
         command.extend(environment(&home).map(|(name, value)| format!("{name}={value}")));
         command.extend(["krb5kdc", "-n"].map(str::to_owned));
-        let mut kdc = Self { process: Jvm::new(&home, &command)?, home, port };
+        let kdc = Self { process: Process::new(&home, &command)?, port };
         kdc.run("kdb5_util", &["create", "-s", "-P", "of the test", "-r", REALM]);
         for principal in principals {
             kdc.admin(&format!("addprinc -randkey {principal}"));
         }
-        kdc.process.start()?;
+        kdc.process.try_start()?;
         let serves = || std::net::TcpStream::connect(kdc.port.address()).is_ok();
         if !until(STARTED, serves) {
-            return Err(io::Error::other(format!("it does not serve:\n{}", kdc.process.log_tail())));
+            return Err(io::Error::other(format!("it does not serve:\n{}", kdc.log_tail())));
         }
         Ok(kdc)
     }
 
     /// The file that tells clients and servers where the KDC is: for `KRB5_CONFIG`.
     pub fn configuration(&self) -> PathBuf {
-        self.home.join("krb5.conf")
+        self.home().join("krb5.conf")
     }
 
     /// A path in this KDC's folder.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.home.join(name)
+        self.home().join(name)
     }
 
     /// A keytab of a principal: for `KRB5_CLIENT_KTNAME`.
@@ -130,21 +138,6 @@ impl Kdc {
             .property(&format!("java.security.krb5.conf={}", self.configuration().display()))
     }
 
-    /// Stops it with SIGSTOP: it answers nothing.
-    pub fn pause(&self) {
-        self.process.pause();
-    }
-
-    /// Lets it go on.
-    pub fn resume(&self) {
-        self.process.resume();
-    }
-
-    /// Ends it. What it has issued stays.
-    pub fn stop(&self) {
-        self.process.stop();
-    }
-
     #[track_caller]
     fn admin(&self, words: &str) {
         self.run("kadmin.local", &["-q", words]);
@@ -164,7 +157,7 @@ impl Kdc {
 
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.envs(environment(&self.home)).env("LC_ALL", "C");
+        command.envs(environment(self.home())).env("LC_ALL", "C");
         command
     }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::ops::Deref;
+use std::path::Path;
+use std::time::Duration;
 
-use crate::jvm::Jvm;
 use crate::port::Port;
+use crate::process::Process;
 use crate::sasl;
 use crate::snapshot;
 use crate::wait::until;
@@ -19,14 +19,21 @@ pub(crate) const STARTED: Duration = Duration::from_secs(40);
 
 const WORD: Duration = Duration::from_secs(2);
 
-/// A real ZooKeeper server. All methods can be called from any thread.
+/// A ZooKeeper server, and its [`Process`]. All methods can be called from any thread.
 #[derive(Debug)]
 pub struct Server {
     number: usize,
     port: Port,
     secure_port: Option<Port>,
-    home: PathBuf,
-    jvm: Mutex<Jvm>,
+    process: Process,
+}
+
+impl Deref for Server {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
 }
 
 impl Server {
@@ -34,11 +41,10 @@ impl Server {
         number: usize,
         port: Port,
         secure_port: Option<Port>,
-        home: PathBuf,
+        home: &Path,
         command: &[String],
     ) -> io::Result<Self> {
-        let jvm = Mutex::new(Jvm::new(&home, command)?);
-        Ok(Self { number, port, secure_port, home, jvm })
+        Ok(Self { number, port, secure_port, process: Process::new(home, command)? })
     }
 
     /// Its number in the ensemble, from 1: ZooKeeper's `myid`.
@@ -61,51 +67,11 @@ impl Server {
         self.secure_port.as_ref().expect("an ensemble built with tls(true)").address()
     }
 
-    /// The folder with its configuration, data and log.
-    pub fn home(&self) -> &std::path::Path {
-        &self.home
-    }
-
-    /// The process's number, while it runs.
-    pub fn pid(&self) -> Option<i32> {
-        self.jvm().pid()
-    }
-
-    /// Ends it with SIGKILL, and returns when it is gone.
-    pub fn kill(&self) {
-        self.jvm().kill();
-    }
-
-    /// Stops it with SIGSTOP: its connections stay open, and nothing answers. Returns when all its threads have stopped.
-    pub fn pause(&self) {
-        self.jvm().pause();
-    }
-
-    /// Lets it go on (SIGCONT).
-    pub fn resume(&self) {
-        self.jvm().resume();
-    }
-
-    /// Ends it in an orderly way (SIGTERM), and returns when it is gone.
-    pub fn stop(&self) {
-        self.jvm().stop();
-    }
-
-    /// Starts it on its data, if it does not run, and returns at once: without a quorum it would never serve.
-    ///
-    /// # Panics
-    ///
-    /// If the process cannot be started.
-    #[track_caller]
-    pub fn start(&self) {
-        self.jvm().start().unwrap_or_else(|error| panic!("starting server {}: {error}", self.number));
-    }
-
     /// Ends it if it runs, starts it again on its data, and waits until it serves.
     ///
     /// # Panics
     ///
-    /// If it does not serve in time. In an ensemble it cannot while a majority is down: see [`Server::start`].
+    /// If it does not serve in time. In an ensemble it cannot while a majority is down: see [`Process::start`].
     #[track_caller]
     pub fn restart(&self) {
         self.stop();
@@ -127,7 +93,7 @@ impl Server {
     pub fn set_sequence(&self, path: &str, number: i32) {
         self.restart();
         self.stop();
-        let set = snapshot::set_sequence(&self.home.join("data"), path, number);
+        let set = snapshot::set_sequence(&self.home().join("data"), path, number);
         self.start();
         self.wait_until_serving(STARTED);
         set.unwrap_or_else(|reason| panic!("server {}: the sequence of {path}: {reason}", self.number));
@@ -142,7 +108,8 @@ impl Server {
     #[track_caller]
     pub fn restart_with(&self, line: &str) {
         self.stop();
-        let mut file = OpenOptions::new().append(true).open(self.home.join("zoo.cfg")).expect("its zoo.cfg");
+        let mut file =
+            OpenOptions::new().append(true).open(self.home().join("zoo.cfg")).expect("its zoo.cfg");
         writeln!(file, "{line}").expect("its zoo.cfg can be written");
         self.start();
         self.wait_until_serving(STARTED);
@@ -156,7 +123,7 @@ impl Server {
     /// If it does not serve in time.
     #[track_caller]
     pub fn set_sasl_users(&self, users: &[(&str, &str)]) {
-        sasl::write(&self.home, users).expect("its JAAS file can be written");
+        sasl::write(self.home(), users).expect("its JAAS file can be written");
         self.restart();
     }
 
@@ -167,8 +134,13 @@ impl Server {
     /// If it does not by `bound`. The message has the end of its log.
     #[track_caller]
     pub fn wait_until_serving(&self, bound: Duration) {
+        self.await_serving(bound).unwrap_or_else(|reason| panic!("{reason}"));
+    }
+
+    pub(crate) fn await_serving(&self, bound: Duration) -> Result<(), String> {
         let fine = until(bound, || self.is_serving() || self.pid().is_none()) && self.is_serving();
-        assert!(fine, "server {} does not serve. Its log:\n{}", self.number, self.log_tail());
+        let reason = || format!("server {} does not serve. Its log:\n{}", self.number, self.log_tail());
+        if fine { Ok(()) } else { Err(reason()) }
     }
 
     /// Whether it answers, and is in contact with its quorum.
@@ -184,25 +156,13 @@ impl Server {
 
     /// Sends a four-letter word and returns the answer.
     pub fn word(&self, word: &str) -> io::Result<String> {
-        let end = Instant::now() + WORD;
         let mut stream = TcpStream::connect_timeout(&self.address(), WORD)?;
+        stream.set_read_timeout(Some(WORD))?;
         stream.write_all(word.as_bytes())?;
         let _ = stream.shutdown(Shutdown::Write);
         let mut answer = Vec::new();
-        let mut chunk = [0; 4096];
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            match stream.read(&mut chunk) {
-                Ok(0) => return Ok(String::from_utf8_lossy(&answer).into_owned()),
-                Ok(count) => answer.extend(&chunk[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the server is silent"));
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        stream.read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 
     /// The server's own figures; empty if it does not answer.
@@ -210,14 +170,5 @@ impl Server {
         let answer = self.word("mntr").unwrap_or_default();
         let pairs = answer.lines().filter_map(|line| line.split_once('\t'));
         pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
-    }
-
-    /// The last lines of its log.
-    pub fn log_tail(&self) -> String {
-        self.jvm().log_tail()
-    }
-
-    fn jvm(&self) -> MutexGuard<'_, Jvm> {
-        self.jvm.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

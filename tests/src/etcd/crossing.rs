@@ -51,7 +51,8 @@ impl Crossing {
 fn who(dialled: &TcpStream, own: SocketAddr, members: &[Member]) -> Option<usize> {
     let socket = format!("socket:[{}]", inode(dialled.peer_addr().ok()?, own)?);
     let has = |member: &&Member| {
-        let Ok(descriptors) = fs::read_dir(format!("/proc/{}/fd", member.pid())) else { return false };
+        let Some(pid) = member.pid() else { return false };
+        let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
         let mut links = descriptors.flatten().filter_map(|descriptor| fs::read_link(descriptor.path()).ok());
         links.any(|link| link.as_os_str() == socket.as_str())
     };

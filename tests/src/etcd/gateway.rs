@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Posts a request, or gets a page if there is no request body, and returns the body of the answer.
 pub(super) fn ask(
@@ -11,23 +11,14 @@ pub(super) fn ask(
     request: Option<&str>,
     within: Duration,
 ) -> io::Result<String> {
-    let end = Instant::now() + within;
     let mut stream = TcpStream::connect_timeout(&address, within)?;
     let (method, body) = request.map_or(("GET", ""), |body| ("POST", body));
     // With this old version of HTTP the answer comes in one piece, and then the connection ends.
     let text = format!("{method} {path} HTTP/1.0\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     stream.write_all(text.as_bytes())?;
-    let (mut answer, mut chunk) = (Vec::new(), [0; 4096]);
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-        match stream.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(count) => answer.extend(&chunk[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    stream.set_read_timeout(Some(within))?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
     let answer = String::from_utf8_lossy(&answer);
     let (head, body) = answer.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
     if head.split(' ').nth(1) == Some("200") {

@@ -2,29 +2,33 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ops::Deref;
+use std::path::Path;
 use std::time::Duration;
 
 use super::gateway::{ask, texts};
-use crate::jvm::Jvm;
 use crate::port::Port;
+use crate::process::Process;
 
 /// How long one answer may take.
 const WORD: Duration = Duration::from_secs(2);
 
-/// A real etcd server. All methods can be called from any thread.
+/// A real etcd server, and its [`Process`]. All methods can be called from any thread.
 #[derive(Debug)]
 pub struct Member {
     index: usize,
     port: Port,
     /// Held while it is in use.
     _peers: Port,
-    home: PathBuf,
-    process: Mutex<Jvm>,
-    /// For threads that cannot wait while it is being ended.
-    pid: AtomicI32,
+    process: Process,
+}
+
+impl Deref for Member {
+    type Target = Process;
+
+    fn deref(&self) -> &Process {
+        &self.process
+    }
 }
 
 /// The status that a server reports.
@@ -42,11 +46,10 @@ impl Member {
         index: usize,
         port: Port,
         peers: Port,
-        home: PathBuf,
+        home: &Path,
         command: &[String],
     ) -> io::Result<Self> {
-        let process = Mutex::new(Jvm::new(&home, command)?);
-        Ok(Self { index, port, _peers: peers, home, process, pid: AtomicI32::new(0) })
+        Ok(Self { index, port, _peers: peers, process: Process::new(home, command)? })
     }
 
     /// Its number in the cluster, from 0.
@@ -57,48 +60,6 @@ impl Member {
     /// The address for clients.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
-    }
-
-    /// The folder with its data and log.
-    pub fn home(&self) -> &Path {
-        &self.home
-    }
-
-    /// The number of the process that was started last.
-    pub(super) fn pid(&self) -> i32 {
-        self.pid.load(Ordering::Relaxed)
-    }
-
-    /// Ends it with SIGKILL, and returns when it is gone.
-    pub fn kill(&self) {
-        self.process().kill();
-    }
-
-    /// Stops it with SIGSTOP: its connections stay open, and nothing answers. Returns when all its threads have stopped.
-    pub fn pause(&self) {
-        self.process().pause();
-    }
-
-    /// Lets it go on (SIGCONT).
-    pub fn resume(&self) {
-        self.process().resume();
-    }
-
-    /// Ends it in an orderly way (SIGTERM), and returns when it is gone.
-    pub fn stop(&self) {
-        self.process().stop();
-    }
-
-    /// Starts it on its data, if it does not run, and returns at once: without a quorum it would never serve.
-    ///
-    /// # Panics
-    ///
-    /// When the process cannot be started.
-    #[track_caller]
-    pub fn start(&self) {
-        let mut process = self.process();
-        process.start().unwrap_or_else(|error| panic!("starting server {}: {error}", self.index));
-        self.pid.store(process.pid().unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Whether it answers a request that needs the quorum.
@@ -118,14 +79,5 @@ impl Member {
             term: number("raft_term")?,
             version: texts(&answer, "version").next()?.to_owned(),
         })
-    }
-
-    /// The last lines of its log.
-    pub fn log_tail(&self) -> String {
-        self.process().log_tail()
-    }
-
-    fn process(&self) -> MutexGuard<'_, Jvm> {
-        self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -17,7 +17,7 @@ const TIMEOUTS: [u64; 5] = [6, 10, 15, 20, 30];
 const RESTARTS: usize = 20;
 
 /// Ends a server.
-type End = fn(&Server);
+type End = fn(&ground::Process);
 
 /// A hold of a program, and a job of `zklock run`, with one session timeout.
 struct Subject {
@@ -74,7 +74,7 @@ fn what_survives_a_restart_of_the_leader() {
         let mut busy = Command::new("sh");
         busy.args(["-c", "while :; do :; done"]);
         let loops: Vec<_> = (0..cores).map(|_| Process::start(&mut busy)).collect();
-        for (name, end) in [("TERM", Server::stop as End), ("KILL", Server::kill)] {
+        for (name, end) in [("TERM", ground::Process::stop as End), ("KILL", ground::Process::kill)] {
             for subject in restarted(end) {
                 let mut left = subject.left;
                 left.sort();
