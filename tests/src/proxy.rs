@@ -111,12 +111,12 @@ impl Proxy {
 
     /// With `true`, new connections are reset at once. Existing connections stay.
     pub fn refuse(&self, refused: bool) {
-        self.shared.change(|state| state.refuse(refused));
+        self.shared.change(|state| state.refusing = refused);
     }
 
     /// From now on, everything arrives this much later, in both directions. Zero ends the delay.
     pub fn delay(&self, delay: Duration) {
-        self.shared.change(|state| state.rules.set_delay(delay));
+        self.shared.change(|state| state.rules.delay = delay);
     }
 
     /// Sets a fault for a future message.

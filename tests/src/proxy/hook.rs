@@ -54,16 +54,7 @@ pub enum Action {
 
 impl fmt::Debug for Action {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pass => out.write_str("Pass"),
-            Self::DropReplyAndReset => out.write_str("DropReplyAndReset"),
-            Self::DropAndReset => out.write_str("DropAndReset"),
-            Self::Swallow => out.write_str("Swallow"),
-            Self::Freeze(direction) => write!(out, "Freeze({direction:?})"),
-            Self::Cut => out.write_str("Cut"),
-            Self::Pause(_) => out.write_str("Pause"),
-            Self::Rewrite(_) => out.write_str("Rewrite"),
-        }
+        out.debug_struct("Action").finish_non_exhaustive()
     }
 }
 

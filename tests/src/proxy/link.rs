@@ -25,7 +25,7 @@ const REDIAL: Duration = Duration::from_millis(20);
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Link {
-    number: u64,
+    pub(super) number: u64,
     client: Arc<TcpStream>,
     server: Upstream,
     /// Until when to retry a server that refuses us.
@@ -34,7 +34,7 @@ pub(super) struct Link {
     lanes: [Lane; 2],
     /// `None` if the bytes are not ZooKeeper's messages.
     namer: Option<Namer>,
-    over: bool,
+    pub(super) over: bool,
 }
 
 #[derive(Debug)]
@@ -95,14 +95,6 @@ impl Link {
         }
     }
 
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.over
-    }
-
     /// The sockets to wait for, each with the side that sends on it.
     pub(super) fn interests(&self, rules: &Rules) -> Vec<(Arc<TcpStream>, Side, PollFlags)> {
         let interest = |side: Side| {
@@ -150,7 +142,7 @@ impl Link {
             }
             Err(_) => Cargo::Reset,
         };
-        let due = Instant::now() + rules.delay();
+        let due = Instant::now() + rules.delay;
         let lane = self.lane_mut(side);
         let rest = std::mem::take(&mut lane.raw);
         if !rest.is_empty() {
@@ -161,7 +153,7 @@ impl Link {
     }
 
     fn decode(&mut self, side: Side, rules: &mut Rules) {
-        let due = Instant::now() + rules.delay();
+        let due = Instant::now() + rules.delay;
         let lane = &mut self.lanes[side as usize];
         while self.namer.is_some() {
             let Some(prefix) = lane.raw.first_chunk() else { return };

@@ -60,27 +60,10 @@ impl FromStr for Kind {
 
     /// Understands the names above, in any case and with dashes: `get-children`.
     fn from_str(name: &str) -> Result<Self, String> {
-        let named = [
-            Self::Connect,
-            Self::Create,
-            Self::CreateContainer,
-            Self::Delete,
-            Self::Exists,
-            Self::GetData,
-            Self::SetData,
-            Self::GetChildren,
-            Self::Sync,
-            Self::Check,
-            Self::Multi,
-            Self::Ping,
-            Self::Auth,
-            Self::SetWatches,
-            Self::Close,
-            Self::Event,
-            Self::Any,
-        ];
+        let operations = (opcode::CLOSE_SESSION..=opcode::SET_WATCHES_2).map(Self::of);
         let plain = name.replace('-', "");
-        let found = named.into_iter().find(|kind| format!("{kind:?}").eq_ignore_ascii_case(&plain));
+        let mut named = operations.chain([Self::Connect, Self::Event, Self::Any]);
+        let found = named.find(|kind| format!("{kind:?}").eq_ignore_ascii_case(&plain));
         found.ok_or_else(|| format!("no kind of message: {name}"))
     }
 }
@@ -135,18 +118,12 @@ pub struct Message {
 /// The data with which a session can be taken over: its id, its password, its timeout in milliseconds.
 pub(super) type Greeting = (i64, Vec<u8>, i32);
 
-/// A request whose reply has not passed.
-#[derive(Debug, Clone)]
-struct Asked {
-    kind: Kind,
-    path: String,
-}
-
 /// Names the messages of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Namer {
     greeted: [bool; 2],
-    asked: HashMap<i32, Asked>,
+    /// The requests whose replies have not passed, each with its path.
+    asked: HashMap<i32, (Kind, String)>,
 }
 
 impl Namer {
@@ -174,8 +151,7 @@ impl Namer {
             Side::Request => {
                 message.kind = Kind::of(reader.int()?);
                 describe(&mut message, reader);
-                let asked = Asked { kind: message.kind, path: message.path.clone() };
-                self.asked.insert(message.xid, asked);
+                self.asked.insert(message.xid, (message.kind, message.path.clone()));
             }
             Side::Reply => {
                 reader.long()?;
@@ -189,10 +165,7 @@ impl Namer {
                     xid::PING => message.kind = Kind::Ping,
                     xid::AUTH => message.kind = Kind::Auth,
                     xid::SET_WATCHES => message.kind = Kind::SetWatches,
-                    number => {
-                        let asked = self.asked.remove(&number)?;
-                        (message.kind, message.path) = (asked.kind, asked.path);
-                    }
+                    number => (message.kind, message.path) = self.asked.remove(&number)?,
                 }
             }
         }

@@ -13,7 +13,7 @@ pub(super) struct Rules {
     pub(super) recorder: Recorder,
     pub(super) greetings: Vec<Greeting>,
     frozen: [bool; 2],
-    delay: Duration,
+    pub(super) delay: Duration,
     armed: Vec<Armed>,
     doomed: Vec<Doomed>,
     last_hook: u64,
@@ -60,14 +60,6 @@ impl Rules {
 
     pub(super) fn is_frozen(&self, side: Side) -> bool {
         self.frozen[side as usize]
-    }
-
-    pub(super) fn delay(&self) -> Duration {
-        self.delay
-    }
-
-    pub(super) fn set_delay(&mut self, delay: Duration) {
-        self.delay = delay;
     }
 
     pub(super) fn freeze(&mut self, direction: Direction) {

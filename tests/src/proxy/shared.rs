@@ -39,7 +39,7 @@ pub(super) struct State {
     pub(super) accepted: u64,
     upstream: SocketAddr,
     framed: bool,
-    refusing: bool,
+    pub(super) refusing: bool,
     ending: bool,
 }
 
@@ -117,10 +117,6 @@ impl State {
         self.links.iter_mut().for_each(|link| link.close(fault));
     }
 
-    pub(super) fn refuse(&mut self, refused: bool) {
-        self.refusing = refused;
-    }
-
     pub(super) fn end(&mut self) {
         self.ending = true;
         self.strike(Fault::Cut);
@@ -129,7 +125,7 @@ impl State {
     #[allow(clippy::type_complexity, reason = "used once, by the loop above")]
     fn interests(&self) -> (Vec<(u64, Side, Arc<TcpStream>, PollFlags)>, Option<Instant>) {
         let of_link = |link: &Link| {
-            let number = link.number();
+            let number = link.number;
             link.interests(&self.rules)
                 .into_iter()
                 .map(move |(socket, side, flags)| (number, side, socket, flags))
@@ -157,7 +153,7 @@ impl State {
     }
 
     fn read(&mut self, number: u64, side: Side) {
-        if let Some(link) = self.links.iter_mut().find(|link| link.number() == number) {
+        if let Some(link) = self.links.iter_mut().find(|link| link.number == number) {
             link.read(side, &mut self.rules);
         }
     }
@@ -171,7 +167,7 @@ impl State {
                 self.strike(fault);
                 told.iter().for_each(|outcome| fire(outcome, &message));
             } else {
-                self.links.retain(|link| !link.is_over());
+                self.links.retain(|link| !link.over);
                 return;
             }
         }
