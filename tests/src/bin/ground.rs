@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 use std::time::Duration;
 
-use ground::wire::{Admin, Failure, Mode, try_expire};
+use ground::wire::{Admin, Mode, try_expire};
 use ground::{Action, Direction, Ensemble, Gate, Hook, Kind, Message, Proxy, Server, Side, Trigger, until};
 
 const HELP: &str = "\
@@ -90,19 +90,12 @@ impl Ground {
             "drop-reply" | "drop-request" | "hold-reply" | "hold-request" | "see-reply" | "see-request" => {
                 self.hook(command, &words)
             }
-            "open" | "fired" | "wait" => {
-                let (hook, gate) = words
-                    .number(0)?
-                    .checked_sub(1)
-                    .and_then(|at| self.hooks.get(at))
-                    .ok_or("no such hook")?;
-                match command {
-                    "open" => gate.open(),
-                    "fired" => return Ok(hook.fired().to_string()),
-                    _ => return Ok(hook.wait(words.millis(1)?).to_string()),
-                }
+            "open" => {
+                self.hook_of(&words)?.1.open();
                 Ok(String::new())
             }
+            "fired" => Ok(self.hook_of(&words)?.0.fired().to_string()),
+            "wait" => Ok(self.hook_of(&words)?.0.wait(words.millis(1)?).to_string()),
             "cut" | "reset" | "half-open" | "freeze" | "thaw" | "refuse" | "delay" | "connections"
             | "record" | "messages" | "expire" => self.proxy(command, &words),
             "create" | "set" | "delete" | "delete-tree" | "exists" | "data" | "stat" | "children"
@@ -164,7 +157,11 @@ impl Ground {
                 other => return Err(format!("to-server, to-client or both, not {other}")),
             }),
             "thaw" => proxy.thaw(),
-            "refuse" => proxy.refuse(words.switch(1)?),
+            "refuse" => proxy.refuse(match words.at(1)? {
+                "on" => true,
+                "off" => false,
+                other => return Err(format!("on or off, not {other}")),
+            }),
             "delay" => proxy.delay(words.millis(1)?),
             "connections" => return Ok(proxy.connections().to_string()),
             "record" => proxy.record(),
@@ -205,20 +202,22 @@ impl Ground {
         let data =
             rest.trim_start().strip_prefix(path).map_or("", |data| data.strip_prefix(' ').unwrap_or(data));
         let admin = self.admin()?;
-        let no_node = || format!("no node {path}");
-        match command {
-            "create" => admin.try_create(path, data, Mode::Persistent).map_err(text),
-            "set" => admin.try_set(path, data).map(|stat| stat.version.to_string()).map_err(text),
-            "delete" => admin.try_delete(path).map(|()| String::new()).map_err(text),
-            "delete-tree" => admin.try_delete_tree(path).map(|()| String::new()).map_err(text),
-            "exists" => admin.try_stat(path).map(|stat| stat.is_some().to_string()).map_err(text),
-            "data" => {
-                let data = admin.try_data(path).map_err(text)?.ok_or_else(no_node)?;
-                Ok(String::from_utf8_lossy(&data).into_owned())
+        Ok(match command {
+            "create" => admin.create_mode(path, data, Mode::Persistent),
+            "set" => admin.set(path, data).version.to_string(),
+            "delete" => {
+                admin.delete(path);
+                String::new()
             }
+            "delete-tree" => {
+                admin.delete_tree(path);
+                String::new()
+            }
+            "exists" => admin.stat(path).is_some().to_string(),
+            "data" => String::from_utf8_lossy(&admin.data(path)).into_owned(),
             "stat" => {
-                let stat = admin.try_stat(path).map_err(text)?.ok_or_else(no_node)?;
-                Ok(format!(
+                let stat = admin.stat(path).ok_or_else(|| format!("no node {path}"))?;
+                format!(
                     "czxid={:#x} mzxid={:#x} version={} cversion={} owner={:#x} children={}",
                     stat.czxid,
                     stat.mzxid,
@@ -226,15 +225,11 @@ impl Ground {
                     stat.cversion,
                     stat.ephemeral_owner,
                     stat.num_children
-                ))
+                )
             }
-            "children" => admin.try_children(path).map_err(text)?.map(join).ok_or_else(no_node),
-            _ => {
-                let (count, bound) = (words.number(1)?, words.millis(2)?);
-                let seen = admin.try_wait_for_children(path, count, bound).map_err(text)?;
-                if seen.len() == count { Ok(join(seen)) } else { Err(format!("there are {}", join(seen))) }
-            }
-        }
+            "children" => join(admin.children(path)),
+            _ => join(admin.wait_for_children(path, words.number(1)?, words.millis(2)?)),
+        })
     }
 
     /// An operator on the leader, so that it reads the latest state.
@@ -242,7 +237,7 @@ impl Ground {
         let address = self.ensemble()?.leader().address();
         Ok(match self.admins.entry(address) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Admin::try_connect(address).map_err(text)?),
+            Entry::Vacant(new) => new.insert(Admin::connect(address)),
         })
     }
 
@@ -251,15 +246,22 @@ impl Ground {
     }
 
     fn server_of(&self, word: &str) -> Result<&Server, String> {
-        let index = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let server = index.and_then(|index| self.ensemble.as_ref()?.servers().get(index));
-        server.ok_or_else(|| format!("no server {word}"))
+        numbered(self.ensemble()?.servers(), word)
     }
 
     fn proxy_of(&self, word: &str) -> Result<&Proxy, String> {
-        let index = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        index.and_then(|index| self.proxies.get(index)).ok_or_else(|| format!("no proxy {word}"))
+        numbered(&self.proxies, word)
     }
+
+    fn hook_of(&self, words: &Words<'_>) -> Result<&(Hook, Gate), String> {
+        numbered(&self.hooks, words.at(0)?)
+    }
+}
+
+/// The first is number 1.
+fn numbered<'a, T>(all: &'a [T], word: &str) -> Result<&'a T, String> {
+    let index = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    index.and_then(|index| all.get(index)).ok_or_else(|| format!("no such number: {word}"))
 }
 
 /// The arguments of a command.
@@ -278,14 +280,6 @@ impl<'a> Words<'a> {
     fn millis(&self, index: usize) -> Result<Duration, String> {
         millis(self.at(index)?)
     }
-
-    fn switch(&self, index: usize) -> Result<bool, String> {
-        match self.at(index)? {
-            "on" => Ok(true),
-            "off" => Ok(false),
-            other => Err(format!("on or off, not {other}")),
-        }
-    }
 }
 
 fn millis(word: &str) -> Result<Duration, String> {
@@ -294,11 +288,6 @@ fn millis(word: &str) -> Result<Duration, String> {
 
 fn join(words: impl IntoIterator<Item = impl Into<String>>) -> String {
     words.into_iter().map(Into::into).collect::<Vec<String>>().join(" ")
-}
-
-#[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-fn text(error: Failure) -> String {
-    error.to_string()
 }
 
 /// `request:create:/a` or `reply:create:/a:-101`.

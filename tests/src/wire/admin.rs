@@ -129,19 +129,14 @@ impl Admin {
     /// Deletes a node and everything below it. It need not exist, and others may create nodes in it meanwhile.
     #[track_caller]
     pub fn delete_tree(&self, path: &str) {
-        self.must("delete_tree", path, self.try_delete_tree(path));
-    }
-
-    /// Like [`Admin::delete_tree`], but returns the failure.
-    pub fn try_delete_tree(&self, path: &str) -> Result<(), Failure> {
         loop {
-            for child in self.try_children(path)?.unwrap_or_default() {
-                self.try_delete_tree(&format!("{}/{child}", path.trim_end_matches('/')))?;
+            for child in self.children_or_empty(path) {
+                self.delete_tree(&format!("{}/{child}", path.trim_end_matches('/')));
             }
             match self.try_delete(path) {
-                Ok(()) | Err(Failure::Server(code::NO_NODE)) => return Ok(()),
                 Err(Failure::Server(code::NOT_EMPTY)) => {}
-                Err(failure) => return Err(failure),
+                Err(Failure::Server(code::NO_NODE)) => return,
+                deleted => return self.must("delete_tree", path, deleted),
             }
         }
     }
@@ -150,7 +145,7 @@ impl Admin {
     #[track_caller]
     pub fn children(&self, path: &str) -> Vec<String> {
         let children = self.must("children", path, self.try_children(path));
-        children.unwrap_or_else(|| panic!("children {path}: no such node"))
+        children.unwrap_or_else(|| panic!("children: no node {path}"))
     }
 
     /// The names of a node's children, sorted; empty if there is no such node.
@@ -159,24 +154,14 @@ impl Admin {
         self.must("children", path, self.try_children(path)).unwrap_or_default()
     }
 
-    /// The names of a node's children, sorted, or `None` if there is no such node.
-    pub fn try_children(&self, path: &str) -> Result<Option<Vec<String>>, Failure> {
+    fn try_children(&self, path: &str) -> Result<Option<Vec<String>>, Failure> {
         self.run(|connection, _| children(connection, path, false))
     }
 
     /// A node's data.
     #[track_caller]
     pub fn data(&self, path: &str) -> Vec<u8> {
-        self.must("data", path, self.try_data(path)).unwrap_or_else(|| panic!("data {path}: no such node"))
-    }
-
-    /// A node's data, or `None` if there is no such node.
-    pub fn try_data(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
-        self.run(|connection, _| match connection.data(path, false) {
-            Ok((data, _)) => Ok(Some(data)),
-            Err(Failure::Server(code::NO_NODE)) => Ok(None),
-            Err(failure) => Err(failure),
-        })
+        self.must("data", path, self.run(|connection, _| connection.data(path, false))).0
     }
 
     /// A node's metadata, or `None` if there is no such node.
@@ -193,12 +178,7 @@ impl Admin {
     /// Replaces a node's data.
     #[track_caller]
     pub fn set(&self, path: &str, data: impl AsRef<[u8]>) -> Stat {
-        self.must("set", path, self.try_set(path, data))
-    }
-
-    /// Like [`Admin::set`], but returns the failure.
-    pub fn try_set(&self, path: &str, data: impl AsRef<[u8]>) -> Result<Stat, Failure> {
-        self.run(|connection, _| connection.set(path, data.as_ref()))
+        self.must("set", path, self.run(|connection, _| connection.set(path, data.as_ref())))
     }
 
     /// Waits until this server has caught up with the leader.
@@ -215,21 +195,8 @@ impl Admin {
     /// If that is not so by `bound`.
     #[track_caller]
     pub fn wait_for_children(&self, path: &str, count: usize, bound: Duration) -> Vec<String> {
-        let seen = self.must("wait_for_children", path, self.try_wait_for_children(path, count, bound));
-        assert!(seen.len() == count, "{path} should have {count} children by {bound:?}, and has {seen:?}");
-        seen
-    }
-
-    /// Like [`Admin::wait_for_children`] without the panic: the children when there are `count` of them, or at the time
-    /// limit.
-    pub fn try_wait_for_children(
-        &self,
-        path: &str,
-        count: usize,
-        bound: Duration,
-    ) -> Result<Vec<String>, Failure> {
         let end = Instant::now() + bound;
-        self.run(|connection, _| {
+        let waited = self.run(|connection, _| {
             loop {
                 let seen = match children(connection, path, true)? {
                     Some(seen) => seen,
@@ -249,7 +216,10 @@ impl Admin {
                     connection.ping()?;
                 }
             }
-        })
+        });
+        let seen = self.must("wait_for_children", path, waited);
+        assert!(seen.len() == count, "{path} should have {count} children by {bound:?}, and has {seen:?}");
+        seen
     }
 
     /// Waits until a node exists, or until it does not.
