@@ -1,8 +1,8 @@
 //! Answers as text: two answers are the same if their texts are.
 
-use crate::codec::Reader;
 use crate::normalise::Names;
-use crate::request::Request;
+use crate::request::{Op, Request};
+use ground::wire::codec::Reader;
 
 /// The header of a reply, or of an event (id -1).
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) fn reply(request: &Request, header: &Header, body: &[u8], names: &mut
 /// A watch that fired.
 pub(crate) fn event(header: &Header, body: &[u8], names: &Names) -> String {
     let mut reader = Reader(body);
-    let mut read = || Some((reader.int()?, reader.int()?, reader.text()?));
+    let mut read = || Some((reader.int()?, reader.int()?, text(&mut reader)?));
     let Some((kind, state, path)) = read() else { return format!("event cut short: {body:02x?}") };
     let kind = match kind {
         1 => "created".to_owned(),
@@ -65,43 +65,38 @@ pub(crate) fn event(header: &Header, body: &[u8], names: &Names) -> String {
 fn fields(request: &Request, reader: &mut Reader<'_>, names: &mut Names) -> Option<String> {
     Some(match request {
         // The request had nothing to cut.
-        Request::Truncated { request, .. } => fields(request, reader, names)?,
-        Request::Create { path, .. } => {
-            let shape = request.opcode();
-            created(shape, path, reader, names)?
-        }
-        Request::SetData { path, .. } | Request::SetAcl { path, .. } | Request::Exists { path, .. } => {
-            format!(" {}", names.stat(path, reader)?)
-        }
-        Request::Check { path, .. } => format!(" {}", names.stat(path, reader)?),
-        Request::GetData { path, .. } => data(path, reader, names)?,
-        Request::GetChildren { path, .. } => children(path, reader, names)?,
-        Request::GetChildren2 { path, .. } => {
-            children(path, reader, names)? + " " + &names.stat(path, reader)?
-        }
-        Request::GetAcl { path } => {
-            let entries = vector(reader, |reader| {
-                let permissions = reader.int()?;
-                Some(format!("{permissions}:{}:{}", reader.text()?, reader.text()?))
-            })?;
-            format!(" [{}] {}", entries.join(" "), names.stat(path, reader)?)
-        }
-        Request::Count { path } => format!(" {}", names.count(path, reader.int()?)),
-        Request::Ephemerals { .. } => {
-            let mut paths = vector(reader, |reader| Some(names.path(&reader.text()?)))?;
-            paths.sort();
-            format!(" [{}]", paths.join(" "))
-        }
-        Request::Sync { .. } => format!(" {}", names.path(&reader.text()?)),
+        Request::Truncated(request, _) => fields(request, reader, names)?,
+        Request::Create { path, .. } => created(request.opcode(), path, reader, names)?,
+        Request::SetData(path, ..) | Request::SetAcl(path, ..) => format!(" {}", names.stat(path, reader)?),
+        Request::At(op, path, _) => match op {
+            Op::Exists | Op::Check => format!(" {}", names.stat(path, reader)?),
+            Op::GetData => data(path, reader, names)?,
+            Op::GetChildren => children(path, reader, names)?,
+            Op::GetChildren2 => children(path, reader, names)? + " " + &names.stat(path, reader)?,
+            Op::GetAcl => {
+                let entries = vector(reader, |reader| {
+                    let permissions = reader.int()?;
+                    Some(format!("{permissions}:{}:{}", text(reader)?, text(reader)?))
+                })?;
+                format!(" [{}] {}", entries.join(" "), names.stat(path, reader)?)
+            }
+            Op::Count => format!(" {}", names.count(path, reader.int()?)),
+            Op::Ephemerals => {
+                let mut paths = vector(reader, |reader| Some(names.path(&text(reader)?)))?;
+                paths.sort();
+                format!(" [{}]", paths.join(" "))
+            }
+            Op::Sync => format!(" {}", names.path(&text(reader)?)),
+            Op::AddWatch => format!(" {}", reader.int()?),
+            Op::Delete | Op::CheckWatches | Op::RemoveWatches => String::new(),
+        },
         Request::WhoAmI => {
-            let mut entries =
-                vector(reader, |reader| Some(format!("{}:{}", reader.text()?, reader.text()?)))?;
+            let mut entries = vector(reader, |reader| Some(format!("{}:{}", text(reader)?, text(reader)?)))?;
             entries.sort();
             format!(" [{}]", entries.join(" "))
         }
         Request::Multi(parts) | Request::MultiRead(parts) => results(parts, reader, names)?,
-        Request::AddWatch { .. } => format!(" {}", reader.int()?),
-        Request::Sasl => format!(" {}", reader.text()?),
+        Request::Sasl => format!(" {}", text(reader)?),
         _ => String::new(),
     })
 }
@@ -136,7 +131,7 @@ fn results(parts: &[Request], reader: &mut Reader<'_>, names: &mut Names) -> Opt
 }
 
 fn created(shape: i32, path: &str, reader: &mut Reader<'_>, names: &mut Names) -> Option<String> {
-    let mut text = format!(" {}", names.path(&reader.text()?));
+    let mut text = format!(" {}", names.path(&text(reader)?));
     if shape != 1 {
         text += &format!(" {}", names.stat(path, reader)?);
     }
@@ -144,7 +139,7 @@ fn created(shape: i32, path: &str, reader: &mut Reader<'_>, names: &mut Names) -
 }
 
 fn data(path: &str, reader: &mut Reader<'_>, names: &mut Names) -> Option<String> {
-    let data = match reader.buffer()? {
+    let data = match reader.nullable()? {
         None => "null".to_owned(),
         Some(bytes) if bytes.iter().all(|byte| *byte == bytes[0]) && !bytes.is_empty() => {
             format!("{} times {}", bytes.len(), bytes[0])
@@ -155,7 +150,7 @@ fn data(path: &str, reader: &mut Reader<'_>, names: &mut Names) -> Option<String
 }
 
 fn children(path: &str, reader: &mut Reader<'_>, names: &Names) -> Option<String> {
-    let list = vector(reader, Reader::text)?;
+    let list = vector(reader, text)?;
     Some(format!(" {}", names.children(path, list)))
 }
 
@@ -163,16 +158,18 @@ fn vector<'a, T>(
     reader: &mut Reader<'a>,
     mut read: impl FnMut(&mut Reader<'a>) -> Option<T>,
 ) -> Option<Vec<T>> {
-    (0..reader.count()?).map(|_| read(reader)).collect()
+    // A null vector has no elements.
+    (0..reader.int()?.max(0)).map(|_| read(reader)).collect()
+}
+
+fn text(reader: &mut Reader<'_>) -> Option<String> {
+    Some(reader.nullable()?.map_or("<null>".to_owned(), |bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
 impl Request {
     fn path(&self) -> Option<&str> {
         match self {
-            Self::Create { path, .. }
-            | Self::SetData { path, .. }
-            | Self::GetData { path, .. }
-            | Self::GetChildren { path, .. } => Some(path),
+            Self::Create { path, .. } | Self::SetData(path, ..) | Self::At(_, path, _) => Some(path),
             _ => None,
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Requests that end a real server, or that depend on a race inside it, are left out, each with its reason.
 
-use crate::request::{Acl, BROKEN, Data, Maker, NULL, Request};
+use crate::request::Then::{Nothing, Number, Watch};
+use crate::request::{Acl, BROKEN, Data, EMPTY, Maker, NULL, OPEN, Op, Request};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
 use ground::Dice;
 
@@ -50,32 +51,32 @@ const WORDS: [&str; 10] = ["ruok", "srvr", "mntr", "wchs", "isro", "nope", "envi
 
 /// Lists other than the open one. kazoo's `CREATOR_ALL_ACL` names null. A second null is compared with the first.
 const ACLS: [Acl; 24] = [
-    Acl::Of(&[(1, "world", "anyone")]),
-    Acl::Of(&[(30, "world", "anyone")]),
-    Acl::Of(&[(31, "auth", "")]),
-    Acl::Of(&[(31, "auth", "")]),
+    Some(&[(1, "world", "anyone")]),
+    Some(&[(30, "world", "anyone")]),
+    Some(&[(31, "auth", "")]),
+    Some(&[(31, "auth", "")]),
     BOB,
     BOB,
-    Acl::Of(&[(28, "ip", "127.0.0.0/8"), (2, "ip", "127.0.0.1"), (1, "ip", "0.0.0.0/0")]),
-    Acl::Of(&[(31, "ip", "10.1.2.3"), (9, "world", "anyone")]),
-    Acl::Of(&[(31, "world", "anyone"), (31, "world", "anyone"), (1, "world", "anyone")]),
-    Acl::Of(&[(31, "nobody's", "x")]),
-    Acl::Of(&[(31, "world", "someone")]),
-    Acl::Of(&[(31, "ip", "1.2.3.4/33")]),
-    Acl::Of(&[(31, "digest", "bob")]),
-    Acl::Of(&[(0, "world", "anyone")]),
-    Acl::Of(&[(31, "auth", NULL), (1, "world", "anyone")]),
-    Acl::Of(&[(31, "auth", NULL), (1, "world", "anyone")]),
-    Acl::Of(&[(31, "auth", NULL), (31, "auth", NULL)]),
-    Acl::Of(&[(31, "world", NULL)]),
-    Acl::Of(&[(31, "digest", NULL)]),
-    Acl::Of(&[(31, "ip", NULL)]),
-    Acl::Of(&[(31, NULL, "x")]),
-    Acl::Of(&[(31, "nobody's", NULL)]),
-    Acl::EMPTY,
-    Acl::Null,
+    Some(&[(28, "ip", "127.0.0.0/8"), (2, "ip", "127.0.0.1"), (1, "ip", "0.0.0.0/0")]),
+    Some(&[(31, "ip", "10.1.2.3"), (9, "world", "anyone")]),
+    Some(&[(31, "world", "anyone"), (31, "world", "anyone"), (1, "world", "anyone")]),
+    Some(&[(31, "nobody's", "x")]),
+    Some(&[(31, "world", "someone")]),
+    Some(&[(31, "ip", "1.2.3.4/33")]),
+    Some(&[(31, "digest", "bob")]),
+    Some(&[(0, "world", "anyone")]),
+    Some(&[(31, "auth", NULL), (1, "world", "anyone")]),
+    Some(&[(31, "auth", NULL), (1, "world", "anyone")]),
+    Some(&[(31, "auth", NULL), (31, "auth", NULL)]),
+    Some(&[(31, "world", NULL)]),
+    Some(&[(31, "digest", NULL)]),
+    Some(&[(31, "ip", NULL)]),
+    Some(&[(31, NULL, "x")]),
+    Some(&[(31, "nobody's", NULL)]),
+    EMPTY,
+    None,
 ];
-const BOB: Acl = Acl::Of(&[(31, "digest", "bob:ikIaKsbtGweaHnb/jKn7OHqbunM="), (1, "world", "anyone")]);
+const BOB: Acl = Some(&[(31, "digest", "bob:ikIaKsbtGweaHnb/jKn7OHqbunM="), (1, "world", "anyone")]);
 
 /// A generator, and its idea of the conversation so far.
 struct Author {
@@ -108,8 +109,8 @@ pub(crate) fn conversation(seed: u64, length: usize) -> (usize, Vec<Step>) {
 
 /// The tree of the conversation.
 pub(crate) fn create_root() -> Step {
-    let (path, data) = ("@".to_owned(), Data::Bytes(0));
-    let root = Request::Create { maker: Maker::Create2, path, data, acl: Acl::OPEN, flags: 0 };
+    let (path, data) = ("@".to_owned(), Some(0));
+    let root = Request::Create { maker: Maker::Create2, path, data, acl: OPEN, flags: 0 };
     Step::Send { slot: 0, requests: vec![root] }
 }
 
@@ -217,18 +218,18 @@ impl Author {
         let watch = self.dice.chance(50);
         match self.dice.weighted(&[22, 10, 10, 2, 7, 6, 5, 5, 2, 4, 2, 2, 1, 2, 2]) {
             0 => self.create(),
-            1 => Request::Delete { path: self.path(), version: self.version() },
+            1 => Request::At(Op::Delete, self.path(), Number(self.version())),
             2 => self.set_data(),
-            3 => Request::Check { path: self.path(), version: self.version() },
-            4 => Request::Exists { path: self.path(), watch },
-            5 => Request::GetData { path: self.path(), watch },
-            6 => Request::GetChildren { path: self.path(), watch },
-            7 => Request::GetChildren2 { path: self.path(), watch },
-            8 => Request::GetAcl { path: self.path() },
-            9 => Request::SetAcl { path: self.own_path(), acl: self.acl(35), version: self.version() },
-            10 => Request::Count { path: self.path() },
-            11 => Request::Ephemerals { prefix: self.path() },
-            12 => Request::Sync { path: self.path() },
+            3 => Request::At(Op::Check, self.path(), Number(self.version())),
+            4 => Request::At(Op::Exists, self.path(), Watch(watch)),
+            5 => Request::At(Op::GetData, self.path(), Watch(watch)),
+            6 => Request::At(Op::GetChildren, self.path(), Watch(watch)),
+            7 => Request::At(Op::GetChildren2, self.path(), Watch(watch)),
+            8 => Request::At(Op::GetAcl, self.path(), Nothing),
+            9 => Request::SetAcl(self.own_path(), self.acl(35), self.version()),
+            10 => Request::At(Op::Count, self.path(), Nothing),
+            11 => Request::At(Op::Ephemerals, self.path(), Nothing),
+            12 => Request::At(Op::Sync, self.path(), Nothing),
             13 => Request::Ping,
             _ => Request::WhoAmI,
         }
@@ -238,18 +239,15 @@ impl Author {
     fn part(&mut self) -> Request {
         match self.dice.weighted(&[45, 20, 20, 15]) {
             0 => self.create(),
-            1 => Request::Delete { path: self.path(), version: self.version() },
+            1 => Request::At(Op::Delete, self.path(), Number(self.version())),
             2 => self.set_data(),
-            _ => Request::Check { path: self.path(), version: self.version() },
+            _ => Request::At(Op::Check, self.path(), Number(self.version())),
         }
     }
 
     fn read_part(&mut self) -> Request {
-        if self.dice.chance(50) {
-            Request::GetData { path: self.path(), watch: false }
-        } else {
-            Request::GetChildren { path: self.path(), watch: false }
-        }
+        let op = if self.dice.chance(50) { Op::GetData } else { Op::GetChildren };
+        Request::At(op, self.path(), Watch(false))
     }
 
     fn create(&mut self) -> Request {
@@ -279,9 +277,9 @@ impl Author {
         // A watch on null would stay in a real server's tables, and break them.
         let path = Some(self.path()).filter(|path| path != NULL).unwrap_or_default();
         match self.dice.weighted(&[35, 25, 20, 20]) {
-            0 => Request::AddWatch { path, mode: self.dice.pick(&[0, 0, 0, 1, 1, 1, 2, -1]) },
-            1 => Request::RemoveWatches { path, kind: self.dice.pick(&[1, 2, 3, 3, 3, 0, 9]) },
-            2 => Request::CheckWatches { path, kind: self.dice.pick(&[1, 2, 3, 3, 3, 0, 9]) },
+            0 => Request::At(Op::AddWatch, path, Number(self.dice.pick(&[0, 0, 0, 1, 1, 1, 2, -1]))),
+            1 => Request::At(Op::RemoveWatches, path, Number(self.dice.pick(&[1, 2, 3, 3, 3, 0, 9]))),
+            2 => Request::At(Op::CheckWatches, path, Number(self.dice.pick(&[1, 2, 3, 3, 3, 0, 9]))),
             _ => {
                 let second = self.dice.chance(50);
                 let mut list = || {
@@ -305,12 +303,12 @@ impl Author {
             ("world", "anyone"),
             ("nobody's", "x"),
         ]);
-        Request::Auth { scheme: scheme.to_owned(), credentials: credentials.to_owned() }
+        Request::Auth(scheme, credentials)
     }
 
     fn unusual(&mut self) -> Request {
         match self.dice.weighted(&[25, 50, 8, 8, 9]) {
-            0 => Request::Other { opcode: self.dice.pick(&[0, 10, 16, 20, 23, 99, 108, 1000, -1, -2]) },
+            0 => Request::Other(self.dice.pick(&[0, 10, 16, 20, 23, 99, 108, 1000, -1, -2])),
             1 => {
                 let request = match self.dice.below(4) {
                     0 => self.part(),
@@ -318,7 +316,7 @@ impl Author {
                     2 => self.watch(),
                     _ => self.simple(),
                 };
-                Request::Truncated { request: Box::new(request), keep: self.dice.below(12) }
+                Request::Truncated(Box::new(request), self.dice.below(12))
             }
             2 => Request::NoHeader,
             3 => Request::Length(self.dice.pick(&[-1, 0, 0x7fff_ffff, 0x0100_0000])),
@@ -338,7 +336,7 @@ impl Author {
     fn set_data(&mut self) -> Request {
         // The root's own data is put right before each conversation.
         let path = if self.dice.chance(1) { "/".to_owned() } else { self.own_path() };
-        Request::SetData { path, data: self.data(), version: self.version() }
+        Request::SetData(path, self.data(), self.version())
     }
 
     /// A path of this conversation, or none at all: changes of other paths would outlive it.
@@ -353,17 +351,10 @@ impl Author {
     }
 
     fn data(&mut self) -> Data {
-        self.dice.pick(&[
-            Data::Null,
-            Data::Bytes(0),
-            Data::Bytes(1),
-            Data::Bytes(7),
-            Data::Bytes(100),
-            Data::Bytes(3000),
-        ])
+        self.dice.pick(&[None, Some(0), Some(1), Some(7), Some(100), Some(3000)])
     }
 
     fn acl(&mut self, open: usize) -> Acl {
-        if self.dice.chance(open) { Acl::OPEN } else { self.dice.pick(&ACLS) }
+        if self.dice.chance(open) { OPEN } else { self.dice.pick(&ACLS) }
     }
 }

@@ -9,7 +9,8 @@
 
 use std::collections::HashMap;
 
-use crate::codec::Reader;
+use ground::wire::Stat;
+use ground::wire::codec::Reader;
 
 /// The names of one conversation with one server.
 #[derive(Debug, Default)]
@@ -31,14 +32,13 @@ impl Names {
         Self { root, ..Self::default() }
     }
 
-    /// Starts counting from here: the reply to `exists /`, its transaction first, and the count of all nodes.
-    pub(crate) fn start(&mut self, base: i64, root: &[u8], nodes: i32) {
+    /// Starts counting from here: the last transaction, the root, and the count of all nodes.
+    pub(crate) fn start(&mut self, base: i64, stat: &Stat, nodes: i32) {
         self.base = base;
         self.nodes = nodes;
-        let stat = Stat::read(&mut Reader(root)).expect("the root has a stat");
         // Each created child is either still there, or its deletion was one more change.
-        self.root_created = (stat.child_version + stat.children) / 2;
-        self.root_figures = [stat.children, stat.version, stat.child_version, stat.acl_version];
+        self.root_created = (stat.cversion + stat.num_children) / 2;
+        self.root_figures = [stat.num_children, stat.version, stat.cversion, stat.aversion];
     }
 
     pub(crate) fn meet(&mut self, session: i64) {
@@ -87,27 +87,27 @@ impl Names {
         let mut stat = Stat::read(reader)?;
         if is_root(path) {
             let [children, version, child_version, acl_version] = self.root_figures;
-            stat.children -= children;
+            stat.num_children -= children;
             stat.version -= version;
-            stat.child_version -= child_version;
-            stat.acl_version -= acl_version;
+            stat.cversion -= child_version;
+            stat.aversion -= acl_version;
         }
-        let owner = match stat.owner {
+        let owner = match stat.ephemeral_owner {
             0 => String::new(),
             owner => format!(" owner={}", self.session(owner)),
         };
         Some(format!(
             "{{c={} m={} p={} v={},{},{}{owner} length={} children={}{}{}}}",
-            self.zxid(stat.created),
-            self.zxid(stat.modified),
-            self.zxid(stat.children_changed),
+            self.zxid(stat.czxid),
+            self.zxid(stat.mzxid),
+            self.zxid(stat.pzxid),
             stat.version,
-            stat.child_version,
-            stat.acl_version,
-            stat.length,
-            stat.children,
-            self.complain("ctime", stat.created, stat.created_at),
-            self.complain("mtime", stat.modified, stat.modified_at),
+            stat.cversion,
+            stat.aversion,
+            stat.data_length,
+            stat.num_children,
+            self.complain("ctime", stat.czxid, stat.ctime),
+            self.complain("mtime", stat.mzxid, stat.mtime),
         ))
     }
 
@@ -126,36 +126,4 @@ impl Names {
 /// Whether it is the root, which has two names.
 fn is_root(path: &str) -> bool {
     matches!(path, "/" | "")
-}
-
-struct Stat {
-    created: i64,
-    modified: i64,
-    created_at: i64,
-    modified_at: i64,
-    version: i32,
-    child_version: i32,
-    acl_version: i32,
-    owner: i64,
-    length: i32,
-    children: i32,
-    children_changed: i64,
-}
-
-impl Stat {
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        Some(Self {
-            created: reader.long()?,
-            modified: reader.long()?,
-            created_at: reader.long()?,
-            modified_at: reader.long()?,
-            version: reader.int()?,
-            child_version: reader.int()?,
-            acl_version: reader.int()?,
-            owner: reader.long()?,
-            length: reader.int()?,
-            children: reader.int()?,
-            children_changed: reader.long()?,
-        })
-    }
 }

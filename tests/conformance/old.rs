@@ -1,7 +1,7 @@
 //! Conversations for servers of 3.4, where most newer requests would end the connection, and with that the conversation.
 
 use crate::compare::Pair;
-use crate::request::{Acl, Maker, Request};
+use crate::request::{EMPTY, Maker, Op, Request, Then};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
 use ground::Dice;
 
@@ -35,7 +35,7 @@ impl Author {
             Step::Send { slot, requests } => {
                 if let [request] = &requests[..] {
                     if is_newer(request) && self.dice.chance(self.newer) {
-                        let newer = Request::Other { opcode: request.opcode() };
+                        let newer = Request::Other(request.opcode());
                         return vec![Step::Send { slot, requests: vec![newer] }, again(slot)];
                     }
                 }
@@ -54,27 +54,24 @@ impl Author {
         match request {
             Request::Create { path, data, acl, flags, .. } => {
                 // A null list breaks the server.
-                let acl = if acl == Acl::Null { Acl::EMPTY } else { acl };
-                Request::Create { maker: Maker::Create, path, data, acl, flags }
+                Request::Create { maker: Maker::Create, path, data, acl: acl.or(EMPTY), flags }
             }
-            Request::SetAcl { path, acl: Acl::Null, version } => {
-                Request::SetAcl { path, acl: Acl::EMPTY, version }
-            }
+            Request::SetAcl(path, acl, version) => Request::SetAcl(path, acl.or(EMPTY), version),
             Request::Multi(parts) => Request::Multi(
                 parts
                     .into_iter()
                     .map(|part| if self.dice.chance(self.newer) { part } else { self.known(part) })
                     .collect(),
             ),
-            Request::Truncated { request, keep } => {
-                Request::Truncated { request: Box::new(self.known(*request)), keep }
-            }
-            Request::Count { path } | Request::Ephemerals { prefix: path } => {
-                Request::GetChildren2 { path, watch: true }
-            }
-            Request::AddWatch { path, .. } => Request::Exists { path, watch: true },
-            Request::RemoveWatches { path, .. } | Request::CheckWatches { path, .. } => {
-                Request::GetData { path, watch: true }
+            Request::Truncated(request, keep) => Request::Truncated(Box::new(self.known(*request)), keep),
+            Request::At(op, path, then) => {
+                let known = match op {
+                    Op::Count | Op::Ephemerals => Op::GetChildren2,
+                    Op::AddWatch => Op::Exists,
+                    Op::RemoveWatches | Op::CheckWatches => Op::GetData,
+                    _ => return Request::At(op, path, then),
+                };
+                Request::At(known, path, Then::Watch(true))
             }
             Request::MultiRead(parts) => Request::Multi(parts),
             Request::SetWatches { ago, mut lists, .. } => {
@@ -82,7 +79,7 @@ impl Author {
                 Request::SetWatches { second: false, ago, lists }
             }
             Request::WhoAmI => Request::Ping,
-            Request::Other { opcode: 16..=22 } => Request::Other { opcode: 23 },
+            Request::Other(16..=22) => Request::Other(23),
             request => request,
         }
     }

@@ -1,6 +1,6 @@
 //! Planted errors: an answer is altered on its way, to show that the comparison notices.
 
-use crate::codec::Reader;
+use ground::wire::codec::Reader;
 
 /// A planted bug in the answers of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! The first `@` in a path stands for the conversation's own tree, whose name differs from run to run.
 
-use crate::codec::{Writer, framed, length};
+use ground::wire::codec::Writer;
 
 /// A path, or a text of an access list, that is sent as null.
 pub(crate) const NULL: &str = "<null>";
@@ -18,19 +18,40 @@ pub(crate) enum Maker {
     Ttl(i64),
 }
 
-/// The access list for a node: permissions, schemes, and whom they name.
+/// An operation whose request is a path, and what follows it. The numbers are ZooKeeper's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Acl {
-    Null,
-    Of(&'static [(i32, &'static str, &'static str)]),
+pub(crate) enum Op {
+    Delete = 2,
+    Exists = 3,
+    GetData = 4,
+    GetAcl = 6,
+    GetChildren = 8,
+    Sync = 9,
+    GetChildren2 = 12,
+    Check = 13,
+    CheckWatches = 17,
+    RemoveWatches = 18,
+    Ephemerals = 103,
+    Count = 104,
+    AddWatch = 106,
 }
 
-/// The data of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Data {
-    Null,
-    Bytes(usize),
+pub(crate) enum Then {
+    Nothing,
+    /// A read: whether it sets a watch.
+    Watch(bool),
+    /// A version, a mode or a kind.
+    Number(i32),
 }
+
+/// The access list for a node: permissions, schemes, and whom they name; or null.
+pub(crate) type Acl = Option<&'static [(i32, &'static str, &'static str)]>;
+pub(crate) const OPEN: Acl = Some(&[(31, "world", "anyone")]);
+pub(crate) const EMPTY: Acl = Some(&[]);
+
+/// The length of a node's data; or null.
+pub(crate) type Data = Option<usize>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
@@ -41,52 +62,10 @@ pub(crate) enum Request {
         acl: Acl,
         flags: i32,
     },
-    Delete {
-        path: String,
-        version: i32,
-    },
-    SetData {
-        path: String,
-        data: Data,
-        version: i32,
-    },
-    Check {
-        path: String,
-        version: i32,
-    },
-    Exists {
-        path: String,
-        watch: bool,
-    },
-    GetData {
-        path: String,
-        watch: bool,
-    },
-    GetChildren {
-        path: String,
-        watch: bool,
-    },
-    GetChildren2 {
-        path: String,
-        watch: bool,
-    },
-    GetAcl {
-        path: String,
-    },
-    SetAcl {
-        path: String,
-        acl: Acl,
-        version: i32,
-    },
-    Count {
-        path: String,
-    },
-    Ephemerals {
-        prefix: String,
-    },
-    Sync {
-        path: String,
-    },
+    At(Op, String, Then),
+    /// With a version.
+    SetData(String, Data, i32),
+    SetAcl(String, Acl, i32),
     Ping,
     WhoAmI,
     Multi(Vec<Request>),
@@ -97,33 +76,14 @@ pub(crate) enum Request {
         ago: i64,
         lists: Vec<Vec<String>>,
     },
-    AddWatch {
-        path: String,
-        mode: i32,
-    },
-    RemoveWatches {
-        path: String,
-        kind: i32,
-    },
-    CheckWatches {
-        path: String,
-        kind: i32,
-    },
-    Auth {
-        scheme: String,
-        credentials: String,
-    },
+    /// A scheme, and credentials.
+    Auth(&'static str, &'static str),
     Sasl,
     Close,
     /// Any number, with a path for a body.
-    Other {
-        opcode: i32,
-    },
-    /// Only the first bytes of a request's body.
-    Truncated {
-        request: Box<Request>,
-        keep: usize,
-    },
+    Other(i32),
+    /// Only so many bytes of a request's body.
+    Truncated(Box<Request>, usize),
     /// A frame without room for a header.
     NoHeader,
     /// A frame's length, without a frame.
@@ -138,12 +98,11 @@ pub(crate) struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    fn path(&self, writer: &mut Writer, path: &str) {
+    fn path(&self, to: Writer, path: &str) -> Writer {
         match path {
-            NULL => writer.buffer(None),
-            BROKEN => writer.buffer(Some(b"/\xff\xed\xa0\x80")),
-            _ => writer.text(&path.replacen('@', self.root, 1)),
-        };
+            BROKEN => to.buffer(b"/\xff\xed\xa0\x80"),
+            _ => text(to, &path.replacen('@', self.root, 1)),
+        }
     }
 }
 
@@ -151,66 +110,53 @@ impl Request {
     /// The whole frame.
     pub(crate) fn frame(&self, xid: i32, terms: &Terms<'_>) -> Vec<u8> {
         match self {
-            Self::NoHeader => return framed(&xid.to_be_bytes()),
+            Self::NoHeader => return Writer::default().int(xid).framed(),
             Self::Length(length) => return length.to_be_bytes().to_vec(),
             _ => {}
         }
-        let mut message = Writer::default();
-        message.int(self.xid(xid)).int(self.opcode());
-        self.body(&mut message, terms);
-        if let Self::Truncated { keep, .. } = self {
+        let header = Writer::default().int(self.xid(xid)).int(self.opcode());
+        let mut message = self.body(header, terms);
+        if let Self::Truncated(_, keep) = self {
             // Not the whole body, unless there is nothing to cut.
             let body = message.0.len() - 8;
             message.0.truncate(8 + (*keep).min(body.saturating_sub(1)));
         }
-        framed(&message.0)
+        message.framed()
     }
 
     /// Some requests have an id of their own.
     pub(crate) fn xid(&self, xid: i32) -> i32 {
         match self {
             Self::Ping => -2,
-            Self::Auth { .. } => -4,
+            Self::Auth(..) => -4,
             Self::SetWatches { .. } => -8,
-            Self::Truncated { request, .. } => request.xid(xid),
+            Self::Truncated(request, _) => request.xid(xid),
             _ => xid,
         }
     }
 
     pub(crate) fn opcode(&self) -> i32 {
         match self {
+            Self::At(op, ..) => *op as i32,
             Self::Create { maker, .. } => match maker {
                 Maker::Create => 1,
                 Maker::Create2 => 15,
                 Maker::Container => 19,
                 Maker::Ttl(_) => 21,
             },
-            Self::Delete { .. } => 2,
-            Self::Exists { .. } => 3,
-            Self::GetData { .. } => 4,
-            Self::SetData { .. } => 5,
-            Self::GetAcl { .. } => 6,
-            Self::SetAcl { .. } => 7,
-            Self::GetChildren { .. } => 8,
-            Self::Sync { .. } => 9,
+            Self::SetData(..) => 5,
+            Self::SetAcl(..) => 7,
             Self::Ping => 11,
-            Self::GetChildren2 { .. } => 12,
-            Self::Check { .. } => 13,
             Self::Multi(_) => 14,
-            Self::CheckWatches { .. } => 17,
-            Self::RemoveWatches { .. } => 18,
             Self::MultiRead(_) => 22,
-            Self::Auth { .. } => 100,
+            Self::Auth(..) => 100,
             Self::SetWatches { second: false, .. } => 101,
             Self::Sasl => 102,
-            Self::Ephemerals { .. } => 103,
-            Self::Count { .. } => 104,
             Self::SetWatches { second: true, .. } => 105,
-            Self::AddWatch { .. } => 106,
             Self::WhoAmI => 107,
             Self::Close => -11,
-            Self::Other { opcode } => *opcode,
-            Self::Truncated { request, .. } => request.opcode(),
+            Self::Other(opcode) => *opcode,
+            Self::Truncated(request, _) => request.opcode(),
             Self::NoHeader | Self::Length(_) => 0,
         }
     }
@@ -218,9 +164,9 @@ impl Request {
     /// Whether it most likely ends the connection.
     pub(crate) fn is_fatal(&self) -> bool {
         match self {
-            Self::Auth { scheme, .. } => !matches!(scheme.as_str(), "digest" | "ip"),
+            Self::Auth(scheme, _) => !matches!(*scheme, "digest" | "ip"),
             Self::Sasl => false,
-            Self::Other { opcode } => !matches!(opcode, 16 | 20),
+            Self::Other(opcode) => !matches!(opcode, 16 | 20),
             _ => self.may_close(),
         }
     }
@@ -228,21 +174,15 @@ impl Request {
     /// Whether a server may close the connection because of it.
     pub(crate) fn may_close(&self) -> bool {
         match self {
-            Self::Auth { .. }
-            | Self::Sasl
-            | Self::Close
-            | Self::Other { .. }
-            | Self::NoHeader
-            | Self::Length(_) => true,
-            Self::Truncated { request, .. } => request.may_close(),
-            _ => false,
+            Self::Truncated(request, _) => request.may_close(),
+            _ => matches!(self, Self::Close) || self.is_out_of_order(),
         }
     }
 
     /// Whether a watch may fire because of it.
     pub(crate) fn may_write(&self) -> bool {
         match self {
-            Self::Truncated { .. } | Self::Other { .. } => true,
+            Self::Truncated(..) | Self::Other(_) => true,
             _ => matches!(self.opcode(), 1 | 2 | 5 | 7 | 13 | 14 | 15 | 19 | 20 | 21 | -11),
         }
     }
@@ -250,11 +190,8 @@ impl Request {
     /// Whether it may leave a watch, or make one fire at once.
     pub(crate) fn may_watch(&self) -> bool {
         match self {
-            Self::Exists { watch, .. }
-            | Self::GetData { watch, .. }
-            | Self::GetChildren { watch, .. }
-            | Self::GetChildren2 { watch, .. } => *watch,
-            Self::Truncated { .. } => true,
+            Self::At(_, _, Then::Watch(watch)) => *watch,
+            Self::Truncated(..) => true,
             _ => matches!(self.opcode(), 101 | 105 | 106),
         }
     }
@@ -263,78 +200,43 @@ impl Request {
     pub(crate) fn closes(&self, error: i32) -> bool {
         match self {
             Self::Close => true,
-            Self::Auth { .. } | Self::Other { .. } => matches!(error, -6 | -115),
+            Self::Auth(..) | Self::Other(_) => matches!(error, -6 | -115),
             _ => false,
         }
     }
 
-    fn body(&self, to: &mut Writer, terms: &Terms<'_>) {
+    fn body(&self, to: Writer, terms: &Terms<'_>) -> Writer {
         match self {
             Self::Create { maker, path, data, acl, flags } => {
-                terms.path(to, path);
-                data.write(to);
-                acl.write(to);
-                to.int(*flags);
-                if let Maker::Ttl(ttl) = maker {
-                    to.long(*ttl);
+                let to = list(content(terms.path(to, path), *data), *acl).int(*flags);
+                if let Maker::Ttl(ttl) = maker { to.long(*ttl) } else { to }
+            }
+            Self::At(_, path, then) => {
+                let to = terms.path(to, path);
+                match then {
+                    Then::Nothing => to,
+                    Then::Watch(watch) => to.boolean(*watch),
+                    Then::Number(number) => to.int(*number),
                 }
             }
-            Self::Delete { path, version } | Self::Check { path, version } => {
-                terms.path(to, path);
-                to.int(*version);
-            }
-            Self::SetData { path, data, version } => {
-                terms.path(to, path);
-                data.write(to);
-                to.int(*version);
-            }
-            Self::SetAcl { path, acl, version } => {
-                terms.path(to, path);
-                acl.write(to);
-                to.int(*version);
-            }
-            Self::Exists { path, watch }
-            | Self::GetData { path, watch }
-            | Self::GetChildren { path, watch }
-            | Self::GetChildren2 { path, watch } => {
-                terms.path(to, path);
-                to.boolean(*watch);
-            }
-            Self::GetAcl { path }
-            | Self::Count { path }
-            | Self::Sync { path }
-            | Self::Ephemerals { prefix: path } => {
-                terms.path(to, path);
-            }
-            Self::AddWatch { path, mode: number }
-            | Self::RemoveWatches { path, kind: number }
-            | Self::CheckWatches { path, kind: number } => {
-                terms.path(to, path);
-                to.int(*number);
-            }
+            Self::SetData(path, data, version) => content(terms.path(to, path), *data).int(*version),
+            Self::SetAcl(path, acl, version) => list(terms.path(to, path), *acl).int(*version),
             Self::Multi(parts) | Self::MultiRead(parts) => {
-                for part in parts {
-                    to.int(part.opcode()).boolean(false).int(-1);
-                    part.body(to, terms);
-                }
-                to.int(-1).boolean(true).int(-1);
+                let part =
+                    |to: Writer, part: &Self| part.body(to.int(part.opcode()).boolean(false).int(-1), terms);
+                parts.iter().fold(to, part).int(-1).boolean(true).int(-1)
             }
             Self::SetWatches { ago, lists, .. } => {
-                to.long(terms.last_zxid - ago);
-                for list in lists {
-                    to.int(length(list.len()));
-                    list.iter().for_each(|path| terms.path(to, path));
-                }
+                let paths = |to: Writer, list: &Vec<String>| {
+                    list.iter().fold(to.count(list.len()), |to, path| terms.path(to, path))
+                };
+                lists.iter().fold(to.long(terms.last_zxid - ago), paths)
             }
-            Self::Auth { scheme, credentials } => {
-                to.int(0).text(scheme).text(credentials);
-            }
-            Self::Sasl => {
-                to.text("token");
-            }
-            Self::Other { .. } => terms.path(to, "@"),
-            Self::Truncated { request, .. } => request.body(to, terms),
-            Self::Ping | Self::WhoAmI | Self::Close | Self::NoHeader | Self::Length(_) => {}
+            Self::Auth(scheme, credentials) => text(text(to.int(0), scheme), credentials),
+            Self::Sasl => text(to, "token"),
+            Self::Other(_) => terms.path(to, "@"),
+            Self::Truncated(request, _) => request.body(to, terms),
+            Self::Ping | Self::WhoAmI | Self::Close | Self::NoHeader | Self::Length(_) => to,
         }
     }
 
@@ -342,45 +244,38 @@ impl Request {
     /// those that wait in its pipeline, and does not apply a new access list to the requests right after it.
     pub(crate) fn is_alone(&self) -> bool {
         match self {
-            Self::Auth { .. } | Self::Sasl | Self::Other { .. } | Self::NoHeader | Self::Length(_) => true,
-            Self::SetAcl { .. } => true,
-            Self::Truncated { request, .. } => request.is_alone(),
+            Self::SetAcl(..) => true,
+            Self::Truncated(request, _) => request.is_alone(),
             Self::Create { maker, flags, .. } => match maker {
                 Maker::Create | Maker::Create2 => *flags > 3,
                 Maker::Container => *flags != 4,
                 Maker::Ttl(_) => true,
             },
             Self::Multi(parts) => parts.iter().any(Self::is_alone),
-            _ => false,
+            _ => self.is_out_of_order(),
         }
+    }
+
+    /// Whether a server answers it, or gives up the connection because of it, outside of its pipeline.
+    fn is_out_of_order(&self) -> bool {
+        matches!(self, Self::Auth(..) | Self::Sasl | Self::Other(_) | Self::NoHeader | Self::Length(_))
     }
 }
 
-impl Data {
-    fn write(self, to: &mut Writer) {
-        match self {
-            Self::Null => to.buffer(None),
-            // Bytes that depend on the length, so that data of different length always differs.
-            Self::Bytes(count) => to.buffer(Some(&vec![u8::try_from(count % 251).unwrap_or(0); count])),
-        };
-    }
+fn text(to: Writer, text: &str) -> Writer {
+    to.nullable(Some(text.as_bytes()).filter(|_| text != NULL))
 }
 
-impl Acl {
-    pub(crate) const OPEN: Self = Self::Of(&[(31, "world", "anyone")]);
-    pub(crate) const EMPTY: Self = Self::Of(&[]);
+/// Bytes that depend on the length, so that data of different length always differs.
+fn content(to: Writer, data: Data) -> Writer {
+    let bytes = data.map(|count| vec![u8::try_from(count % 251).unwrap_or(0); count]);
+    to.nullable(bytes.as_deref())
+}
 
-    fn write(self, to: &mut Writer) {
-        let Self::Of(entries) = self else {
-            to.int(-1);
-            return;
-        };
-        to.int(length(entries.len()));
-        for (permissions, scheme, id) in entries {
-            to.int(*permissions);
-            for text in [scheme, id] {
-                to.buffer(Some(text.as_bytes()).filter(|_| *text != NULL));
-            }
-        }
-    }
+fn list(to: Writer, acl: Acl) -> Writer {
+    let Some(entries) = acl else { return to.int(-1) };
+    let entry = |to: Writer, (permissions, scheme, id): &(i32, &str, &str)| {
+        text(text(to.int(*permissions), scheme), id)
+    };
+    entries.iter().fold(to.count(entries.len()), entry)
 }

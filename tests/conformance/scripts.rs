@@ -1,7 +1,7 @@
 //! Conversations that chance would not produce: they take time, or need a certain order.
 
 use crate::generate::{create_root, opening};
-use crate::request::{Acl, Data, Maker, Request};
+use crate::request::{Maker, OPEN, Op, Request, Then};
 use crate::step::{Connect, Step, Wanted};
 
 /// All of them, each with its name and its number of slots.
@@ -22,15 +22,15 @@ fn expiry() -> Vec<Step> {
         create(3, "@/kept", 0),
     ]);
     steps.extend([
-        watch(0, Request::Exists { path: "@/a/one".to_owned(), watch: true }),
-        watch(0, Request::GetData { path: "@/b".to_owned(), watch: true }),
-        watch(0, Request::GetChildren { path: "@/a".to_owned(), watch: true }),
-        watch(1, Request::AddWatch { path: "@".to_owned(), mode: 1 }),
+        watch(0, Request::At(Op::Exists, "@/a/one".to_owned(), Then::Watch(true))),
+        watch(0, Request::At(Op::GetData, "@/b".to_owned(), Then::Watch(true))),
+        watch(0, Request::At(Op::GetChildren, "@/a".to_owned(), Then::Watch(true))),
+        watch(1, Request::At(Op::AddWatch, "@".to_owned(), Then::Number(1))),
         Step::HangUp { slot: 2 },
         Step::Await { slot: 0, events: 3 },
         // Do not compare the times of their changes: it is chance which of the two ended first.
-        watch(0, Request::GetChildren { path: "@".to_owned(), watch: false }),
-        watch(0, Request::GetChildren { path: "@/a".to_owned(), watch: false }),
+        watch(0, Request::At(Op::GetChildren, "@".to_owned(), Then::Watch(false))),
+        watch(0, Request::At(Op::GetChildren, "@/a".to_owned(), Then::Watch(false))),
         Step::Connect(Connect::usual(2, Wanted::Of(2))),
         Step::Connect(Connect::usual(3, Wanted::Of(3))),
         Step::Word("mntr"),
@@ -43,7 +43,7 @@ fn expiry() -> Vec<Step> {
 fn sequence() -> Vec<Step> {
     let delete = |path: &str| Step::Send {
         slot: 1,
-        requests: vec![Request::Delete { path: path.to_owned(), version: -1 }],
+        requests: vec![Request::At(Op::Delete, path.to_owned(), Then::Number(-1))],
     };
     vec![
         opening(0),
@@ -67,6 +67,6 @@ fn sequence() -> Vec<Step> {
 }
 
 fn create(slot: usize, path: &str, flags: i32) -> Step {
-    let (maker, data, acl) = (Maker::Create2, Data::Bytes(3), Acl::OPEN);
+    let (maker, data, acl) = (Maker::Create2, Some(3), OPEN);
     Step::Send { slot, requests: vec![Request::Create { maker, path: path.to_owned(), data, acl, flags }] }
 }

@@ -17,35 +17,26 @@ pub(crate) enum Server {
     Embedded(zklock_testkit::Server),
 }
 
-/// The servers to compare.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Terms {
-    /// Whether nodes may have a time to live.
-    pub(crate) is_extended: bool,
-    /// Whether it is 3.4.
-    pub(crate) is_old: bool,
-}
-
-/// A real server, and the other one: `real` or `embedded`.
-pub(crate) fn pair(against: &str, terms: Terms) -> (Server, Server) {
-    let real = thread::spawn(move || real(terms));
+/// A real server, and the other one: `real` or `embedded`. Nodes may have a time to live if they are extended, and old ones are of 3.4.
+pub(crate) fn pair(against: &str, is_extended: bool, is_old: bool) -> (Server, Server) {
+    let real = thread::spawn(move || real(is_extended, is_old));
     let other = match against {
-        "real" => self::real(terms),
-        "embedded" => embedded(terms),
+        "real" => self::real(is_extended, is_old),
+        "embedded" => embedded(is_extended, is_old),
         other => panic!("--against takes real or embedded, not {other}"),
     };
     (real.join().expect("a real server"), other)
 }
 
-fn real(terms: Terms) -> Server {
+fn real(is_extended: bool, is_old: bool) -> Server {
     let builder = Ensemble::builder().property(SUPER_USER);
-    let builder = if terms.is_old { builder.version("3.4.14") } else { builder };
-    Server::Real(if terms.is_extended { builder.property(EXTENDED) } else { builder }.start())
+    let builder = if is_old { builder.version("3.4.14") } else { builder };
+    Server::Real(if is_extended { builder.property(EXTENDED) } else { builder }.start())
 }
 
-fn embedded(terms: Terms) -> Server {
-    let builder = zklock_testkit::Server::builder().extended_types(terms.is_extended);
-    let builder = builder.like(if terms.is_old { "3.4" } else { "3.8" }).expect("it can be copied");
+fn embedded(is_extended: bool, is_old: bool) -> Server {
+    let builder = zklock_testkit::Server::builder().extended_types(is_extended);
+    let builder = builder.like(if is_old { "3.4" } else { "3.8" }).expect("it can be copied");
     Server::Embedded(builder.start().expect("an embedded server"))
 }
 

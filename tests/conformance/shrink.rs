@@ -65,16 +65,16 @@ fn parts(step: &Step) -> Vec<Step> {
             fewer.remove(index);
             all.push(Step::Send { slot: *slot, requests: fewer });
         }
-        let (inner, is_read) = match &requests[index] {
-            Request::Multi(inner) => (inner, false),
-            Request::MultiRead(inner) => (inner, true),
+        let (inner, around): (_, fn(Vec<Request>) -> Request) = match &requests[index] {
+            Request::Multi(inner) => (inner, Request::Multi),
+            Request::MultiRead(inner) => (inner, Request::MultiRead),
             _ => continue,
         };
         for part in 0..inner.len() {
             let mut fewer = inner.clone();
             fewer.remove(part);
             let mut requests = requests.clone();
-            requests[index] = if is_read { Request::MultiRead(fewer) } else { Request::Multi(fewer) };
+            requests[index] = around(fewer);
             all.push(Step::Send { slot: *slot, requests });
         }
     }

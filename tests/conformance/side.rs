@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use crate::answer::{Header, event, reply};
 use crate::client::{Received, Wire};
-use crate::codec::{Reader, Writer, framed};
 use crate::normalise::Names;
 use crate::plant::Plant;
-use crate::request::{Data, Request, Terms};
+use crate::request::{Op, Request, Terms, Then};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
 use crate::words::Figures;
+use ground::wire::codec::{Reader, Writer};
+use ground::wire::{Connection, try_expire};
 
 /// A server that is silent for this long stays silent.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -84,31 +85,15 @@ pub(crate) fn converse(
 impl Side<'_> {
     /// Notes the state of the server before the conversation.
     fn start(&mut self, is_old: bool) {
-        let mut wire = self.anonymous();
+        let mut operator = Connection::open(self.address, PATIENCE).expect("a session");
         // The only node that conversations share.
-        let root = Request::SetData { path: "/".to_owned(), data: Data::Bytes(0), version: -1 };
-        ask(&mut wire, &root, &self.names.root);
-        let base = ask(&mut wire, &Request::Exists { path: "/".to_owned(), watch: false }, &self.names.root);
-        let (header, stat) = Header::read(&base).expect("an answer");
+        let root = operator.set("/", b"").expect("anybody may set it");
         // Servers of 3.4 do not know this request.
-        let count = if is_old { 0 } else { count_nodes(&mut wire, &self.names.root) };
-        let base = header.zxid;
+        let count = if is_old { 0 } else { operator.count("/").expect("a count of nodes") };
+        operator.close().expect("the session ends");
         // Closing it is one more transaction.
-        self.names.start(base + 1, stat, count);
-        ask(&mut wire, &Request::Close, &self.names.root);
-        wire.hang_up(PATIENCE);
+        self.names.start(root.mzxid + 1, &root, count);
         self.figures = Figures::read(self.address, PATIENCE);
-    }
-
-    fn anonymous(&self) -> Wire {
-        let mut wire = Wire::connect(self.address);
-        let mut hello = Writer::default();
-        hello.int(0).long(0).int(30_000).long(0).buffer(Some(&[0; PASSWORD_LENGTH])).boolean(false);
-        wire.send(&framed(&hello.0));
-        match wire.receive(PATIENCE) {
-            Received::Frame(_) => wire,
-            other => panic!("{} does not accept a session: {other:?}", self.address),
-        }
     }
 
     fn take(&mut self, step: &Step) -> Vec<String> {
@@ -171,14 +156,14 @@ impl Side<'_> {
             Seen::Last => self.slots[slot].last_zxid,
             Seen::Future => self.slots[slot].last_zxid + 1_000_000,
         };
-        let mut hello = Writer::default();
-        hello.int(0).long(seen).int(connect.timeout).long(session).buffer(password.as_deref());
+        let mut hello = Writer::default().int(0).long(seen).int(connect.timeout).long(session);
+        hello = hello.nullable(password.as_deref());
         if let Some(read_only) = connect.read_only {
-            hello.boolean(read_only);
+            hello = hello.boolean(read_only);
         }
         hello.0.truncate(connect.cut.unwrap_or(usize::MAX));
         let mut wire = Wire::connect(self.address);
-        wire.send(&framed(&hello.0));
+        wire.send(&hello.framed());
         let Received::Frame(frame) = wire.receive(PATIENCE) else {
             self.lines.push(format!("[{slot}] closed without an answer"));
             return;
@@ -186,7 +171,7 @@ impl Side<'_> {
         let mut reader = Reader(&frame);
         let mut fields = || Some((reader.int()?, reader.int()?, reader.long()?, reader.buffer()?));
         let (version, timeout, session, password) = fields().expect("an answer to a connect request");
-        let password = password.unwrap_or_default().to_vec();
+        let password = password.to_vec();
         if session != 0 {
             self.names.meet(session);
             let state = &mut self.slots[slot];
@@ -265,7 +250,7 @@ impl Side<'_> {
 
     /// A real server never answers a `check` outside of a multi that succeeds. A server that answers it is as good.
     fn note_missing(&mut self, slot: usize, request: &Request, what: &str) {
-        if matches!(request, Request::Check { .. }) {
+        if matches!(request, Request::At(Op::Check, ..)) {
             self.passed_checks += 1;
         } else {
             self.lines.push(format!("[{slot}] {}: {what}", request.opcode()));
@@ -328,7 +313,7 @@ impl Side<'_> {
                     let line = if header.xid == -1 {
                         event(&header, body, &self.names)
                     } else if let Some(index) = expected.iter().position(|(xid, _)| *xid == header.xid) {
-                        if header.error == 0 && matches!(expected[index].1, Request::Check { .. }) {
+                        if header.error == 0 && matches!(expected[index].1, Request::At(Op::Check, ..)) {
                             expected.remove(index);
                             self.passed_checks += 1;
                             continue;
@@ -367,71 +352,34 @@ impl Side<'_> {
 
     /// Ends all sessions and deletes what the conversation has left.
     fn finish(&mut self) {
-        for slot in &mut self.slots {
-            let Some(mut wire) = slot.wire.take() else { continue };
-            ask(&mut wire, &Request::Close, &self.names.root);
+        for wire in self.slots.iter_mut().filter_map(|slot| slot.wire.take()) {
             wire.hang_up(PATIENCE);
-            self.opened.retain(|(session, _)| *session != slot.session);
         }
         for (session, password) in std::mem::take(&mut self.opened) {
-            let mut wire = Wire::connect(self.address);
-            let mut hello = Writer::default();
-            hello.int(0).long(0).int(30_000).long(session).buffer(Some(&password)).boolean(false);
-            wire.send(&framed(&hello.0));
-            let Received::Frame(frame) = wire.receive(PATIENCE) else { continue };
-            if Reader(&frame[8..]).long() == Some(session) {
-                ask(&mut wire, &Request::Close, &self.names.root);
-            }
-            wire.hang_up(PATIENCE);
+            let _ = try_expire(self.address, session, &password);
         }
-        let mut wire = self.anonymous();
-        let super_user =
-            Request::Auth { scheme: "digest".to_owned(), credentials: "super:secret".to_owned() };
-        ask(&mut wire, &super_user, &self.names.root);
-        let list =
-            ask(&mut wire, &Request::GetChildren { path: "/".to_owned(), watch: false }, &self.names.root);
+        let mut operator = Connection::open(self.address, PATIENCE).expect("a session");
+        operator.authenticate(b"super:secret").expect("the server knows this user");
         // Also delete nodes next to the tree, with its name and a number.
-        for name in children(&list).into_iter().filter(|name| name.starts_with(&self.names.root[1..])) {
-            delete(&mut wire, &format!("/{name}"), &self.names.root);
+        for name in operator.children("/", false).expect("the root has children") {
+            if name.starts_with(&self.names.root[1..]) {
+                delete(&mut operator, &format!("/{name}"));
+            }
         }
-        ask(&mut wire, &Request::Close, &self.names.root);
-        wire.hang_up(PATIENCE);
+        operator.close().expect("the session ends");
     }
 }
 
 fn barrier() -> Request {
-    Request::Exists { path: "/".to_owned(), watch: false }
-}
-
-fn count_nodes(wire: &mut Wire, root: &str) -> i32 {
-    let nodes = ask(wire, &Request::Count { path: "/".to_owned() }, root);
-    let (_, nodes) = Header::read(&nodes).expect("an answer");
-    Reader(nodes).int().expect("a count of nodes")
-}
-
-/// Sends one request, and returns its answer.
-fn ask(wire: &mut Wire, request: &Request, root: &str) -> Vec<u8> {
-    wire.send(&request.frame(1, &Terms { root, last_zxid: 0 }));
-    match wire.receive(PATIENCE) {
-        Received::Frame(frame) => frame,
-        other => panic!("no answer to {request:?}: {other:?}"),
-    }
+    Request::At(Op::Exists, "/".to_owned(), Then::Watch(false))
 }
 
 /// Deletes a node and everything below it, as far as the server allows it.
-fn delete(wire: &mut Wire, path: &str, root: &str) {
-    let answer = ask(wire, &Request::GetChildren { path: path.to_owned(), watch: false }, root);
-    for child in children(&answer) {
-        delete(wire, &format!("{path}/{child}"), root);
+fn delete(operator: &mut Connection, path: &str) {
+    for child in operator.children(path, false).unwrap_or_default() {
+        delete(operator, &format!("{path}/{child}"));
     }
-    ask(wire, &Request::Delete { path: path.to_owned(), version: -1 }, root);
-}
-
-/// The names in an answer to `getChildren`; empty if they may not be read.
-fn children(answer: &[u8]) -> Vec<String> {
-    let mut reader = Reader(&answer[16..]);
-    let count = reader.count().unwrap_or(0);
-    (0..count).map_while(|_| reader.text()).collect()
+    let _ = operator.delete(path);
 }
 
 /// Sorts consecutive events by connection and path.

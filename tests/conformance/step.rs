@@ -84,21 +84,7 @@ impl Step {
 impl fmt::Display for Step {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Connect(Connect { slot, wanted, password, seen, timeout, read_only, cut }) => {
-                write!(out, "[{slot}] connect ")?;
-                match wanted {
-                    Wanted::New => write!(out, "to a new session")?,
-                    Wanted::Of(other) => write!(out, "to the session of [{other}]")?,
-                    Wanted::Unheard => write!(out, "to an unheard-of session")?,
-                }
-                write!(out, ", password {password:?}, seen {seen:?}, timeout {timeout}")?;
-                match read_only {
-                    None => write!(out, ", as an old client")?,
-                    Some(true) => write!(out, ", read only")?,
-                    Some(false) => {}
-                }
-                cut.map_or(Ok(()), |count| write!(out, ", cut after {count} bytes"))
-            }
+            Self::Connect(connect) => write!(out, "[{}] {connect:?}", connect.slot),
             Self::Send { slot, requests } => {
                 write!(out, "[{slot}]")?;
                 let mut separator = " ";

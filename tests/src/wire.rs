@@ -44,22 +44,34 @@ pub enum Mode {
 pub struct Stat {
     pub czxid: i64,
     pub mzxid: i64,
+    pub ctime: i64,
     pub mtime: i64,
     pub version: i32,
     pub cversion: i32,
+    pub aversion: i32,
     pub ephemeral_owner: i64,
+    pub data_length: i32,
     pub num_children: i32,
     pub pzxid: i64,
 }
 
 impl Stat {
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let (czxid, mzxid) = (reader.long()?, reader.long()?);
-        let (_ctime, mtime) = (reader.long()?, reader.long()?);
-        let (version, cversion, _aversion) = (reader.int()?, reader.int()?, reader.int()?);
-        let (ephemeral_owner, _data_length) = (reader.long()?, reader.int()?);
-        let (num_children, pzxid) = (reader.int()?, reader.long()?);
-        Some(Self { czxid, mzxid, mtime, version, cversion, ephemeral_owner, num_children, pzxid })
+    /// Reads it off the front of a message; `None` if it ends early.
+    pub fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        // In the order of the fields.
+        Some(Self {
+            czxid: reader.long()?,
+            mzxid: reader.long()?,
+            ctime: reader.long()?,
+            mtime: reader.long()?,
+            version: reader.int()?,
+            cversion: reader.int()?,
+            aversion: reader.int()?,
+            ephemeral_owner: reader.long()?,
+            data_length: reader.int()?,
+            num_children: reader.int()?,
+            pzxid: reader.long()?,
+        })
     }
 }
 
@@ -147,11 +159,16 @@ impl Connection {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the session has expired"));
         }
         if secured::is_wanted() {
-            let body = Writer::default().int(0).buffer(b"digest").buffer(secured::SUPERUSER);
-            connection.send(xid::AUTH, opcode::AUTH, &body.0)?;
-            connection.answer_to(xid::AUTH).map_err(io::Error::other)?;
+            connection.authenticate(secured::SUPERUSER).map_err(io::Error::other)?;
         }
         Ok(connection)
+    }
+
+    /// Shows the credentials of a user, as the scheme `digest` has them: `name:password`.
+    pub fn authenticate(&mut self, credentials: &[u8]) -> Result<(), Failure> {
+        let body = Writer::default().int(0).buffer(b"digest").buffer(credentials);
+        self.send(xid::AUTH, opcode::AUTH, &body.0)?;
+        self.answer_to(xid::AUTH).map(drop)
     }
 
     /// The session's id.
@@ -201,6 +218,14 @@ impl Connection {
         let answer =
             self.call(opcode::GET_CHILDREN, &Writer::default().buffer(path.as_bytes()).boolean(watch))?;
         read(&answer, |reader| (0..reader.int()?).map(|_| reader.text()).collect())
+    }
+
+    /// How many nodes are below a node. Servers before 3.6 do not know this request.
+    pub fn count(&mut self, path: &str) -> Result<i32, Failure> {
+        read(
+            &self.call(opcode::GET_ALL_CHILDREN_NUMBER, &Writer::default().buffer(path.as_bytes()))?,
+            Reader::int,
+        )
     }
 
     /// A node's data and metadata.
@@ -352,7 +377,6 @@ pub fn try_expire(address: SocketAddr, session: i64, password: &[u8]) -> Result<
     }
 }
 
-/// The fields after the header of a request to create a node.
 /// The fields after the header of a request to create a node that anybody may use.
 pub fn creation(path: &[u8], data: &[u8], flags: i32) -> Writer {
     // One access list entry: every right (31) for world:anyone.

@@ -25,10 +25,17 @@ impl<'a> Reader<'a> {
         Some(self.take(1)?[0] != 0)
     }
 
-    /// A buffer; ZooKeeper's null (length -1) reads as empty.
+    /// A buffer, or ZooKeeper's null.
+    pub fn nullable(&mut self) -> Option<Option<&'a [u8]>> {
+        match self.int()? {
+            -1 => Some(None),
+            length => self.take(usize::try_from(length).ok()?).map(Some),
+        }
+    }
+
+    /// A buffer; null reads as empty.
     pub fn buffer(&mut self) -> Option<&'a [u8]> {
-        let length = self.int()?;
-        self.take(usize::try_from(length).unwrap_or(0))
+        Some(self.nullable()?.unwrap_or_default())
     }
 
     pub fn text(&mut self) -> Option<String> {
@@ -56,11 +63,22 @@ impl Writer {
         self
     }
 
+    /// How many bytes or entries follow.
+    pub fn count(self, count: usize) -> Self {
+        self.int(i32::try_from(count).expect("what tests send is short"))
+    }
+
     pub fn buffer(self, value: &[u8]) -> Self {
-        let length = i32::try_from(value.len()).expect("a test's buffer fits in an i32");
-        let mut longer = self.int(length);
+        let mut longer = self.count(value.len());
         longer.0.extend(value);
         longer
+    }
+
+    pub fn nullable(self, value: Option<&[u8]>) -> Self {
+        match value {
+            Some(value) => self.buffer(value),
+            None => self.int(-1),
+        }
     }
 
     /// The whole message with its length in front, ready for the socket.
@@ -86,6 +104,7 @@ pub mod opcode {
     pub const CREATE_CONTAINER: i32 = 19;
     pub const AUTH: i32 = 100;
     pub const SET_WATCHES: i32 = 101;
+    pub const GET_ALL_CHILDREN_NUMBER: i32 = 104;
     pub const SET_WATCHES_2: i32 = 105;
     pub const CLOSE_SESSION: i32 = -11;
 }
