@@ -161,7 +161,10 @@ impl Server {
         stream.write_all(word.as_bytes())?;
         let _ = stream.shutdown(Shutdown::Write);
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
+        stream.read_to_end(&mut answer).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => io::Error::new(io::ErrorKind::TimedOut, "the server is silent"),
+            _ => error,
+        })?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 

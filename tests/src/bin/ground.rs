@@ -5,7 +5,6 @@
 //! the commands.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -235,10 +234,7 @@ impl Ground {
     /// An operator on the leader, so that it reads the latest state.
     fn admin(&mut self) -> Result<&Admin, String> {
         let address = self.ensemble()?.leader().address();
-        Ok(match self.admins.entry(address) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Admin::connect(address)),
-        })
+        Ok(self.admins.entry(address).or_insert_with(|| Admin::connect(address)))
     }
 
     fn ensemble(&self) -> Result<&Ensemble, String> {

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ground::{Ensemble, Server, until};
+use ground::{Ensemble, until};
 use zklock::{Client, ClientOptions, Hold, HoldState};
 
 use crate::support::{Process, SOON, path, zklock_at};
