@@ -109,8 +109,8 @@ class Contestant:
 class Contest:
     """All peers that run at one path. ``nodes`` is how the paths of their nodes begin, if not with that."""
 
-    def __init__(self, ground: Ground, path: str, register: Register, nodes: str = "") -> None:
-        self._ground, self._path, self.register = ground, path, register
+    def __init__(self, ground: Ground, path: str, register: Register, nodes: str = "", session_ms: int = SESSION_MS) -> None:
+        self._ground, self._path, self.register, self._session_ms = ground, path, register, session_ms
         self.directory, _, self._beginning = (nodes or f"{path}/").rpartition("/")
         self._hosts = ground("servers")
         self._numbers: dict[str, typing.Iterator[int]] = collections.defaultdict(lambda: itertools.count(1))
@@ -121,7 +121,7 @@ class Contest:
     def start(self, program: str, side: Side) -> Contestant:
         name = f"{program}-{next(self._numbers[program])}"
         hosts = side.proxy.hosts if side.proxy else self._hosts
-        words = [*PROGRAMS[program], hosts, side.kind, self._path, str(SESSION_MS), self.register.address, name]
+        words = [*PROGRAMS[program], hosts, side.kind, self._path, str(self._session_ms), self.register.address, name]
         log = self._logs / name
         with log.open("wb") as out:
             # The peer ends with this process, in whatever way that ends.

@@ -6,7 +6,7 @@ It knows nothing of ZooKeeper except the names of nodes. Each message is a line,
 ``enter NAME MODE NODE TOKEN``   it has the lock. MODE is x (alone), r (with other readers), s:QUANTITY (of a semaphore);
                                  NODE the name of its node, or - where its library hides that; TOKEN its fencing token, or 0
 ``down NAME NODE``               it has taken the read side as well, and is about to release the write side
-``leave NAME``                   it still has the lock, and is about to release it
+``leave NAME [WHEN]``            it still has the lock, or had it at this time of the monotonic clock, and is about to release it
 ``lost NAME WHY``                it is no longer inside, because it found that it has lost the lock
 ``note NAME TEXT``               a remark for the report; not answered
 
@@ -20,6 +20,7 @@ import collections
 import dataclasses
 import heapq
 import itertools
+import math
 import random
 import re
 import selectors
@@ -55,8 +56,8 @@ class Entry:
     quantity: int
     node: str
     token: int
-    # The problems with this claim, unless its owner turns out to have lost the lock earlier.
-    suspects: list[str] = dataclasses.field(default_factory=list)
+    # The problems with this claim and their times, unless its owner turns out to have lost the lock earlier.
+    suspects: list[tuple[float, str]] = dataclasses.field(default_factory=list)
 
     @property
     def zklock(self) -> bool:
@@ -255,10 +256,10 @@ class Register:
         elif word in ("leave", "lost"):
             entry = self.inside.pop(name)
             if word == "leave":
-                self._accuse(entry)
+                self._accuse(entry, *map(float, rest))
             else:
                 self.notes.append(f"{name}: lost: {' '.join(rest)}")
-                self._excuse(*entry.suspects)
+                self._accuse(entry, until=0.0)
             peer.waits_since = None if self.over.is_set() else now
             self._answer(peer)
         else:
@@ -293,7 +294,7 @@ class Register:
             elif self._gone_from_the_queue(other):
                 # A library that does not report the end of its session cannot know. zklock must.
                 if other.zklock:
-                    other.suspects.append(problem)
+                    other.suspects.append((time.monotonic(), problem))
                 else:
                     self._excuse(problem)
             else:
@@ -326,14 +327,17 @@ class Register:
     def _gone_from_the_queue(self, entry: Entry) -> bool:
         return entry.node != "-" and not self.exists(entry.node)
 
-    def _accuse(self, entry: Entry) -> None:
-        for problem in entry.suspects:
-            self._violated(f"{problem}, which held on to the end")
+    def _accuse(self, entry: Entry, until: float = math.inf) -> None:
+        for when, problem in entry.suspects:
+            if when < until:
+                self._violated(f"{problem}, which held on to the end")
+            else:
+                self._excuse(problem)
 
-    def _excuse(self, *problems: str) -> None:
-        self.excused.extend(problems)
+    def _excuse(self, problem: str) -> None:
+        self.excused.append(problem)
         if len(self.excused) > EXCUSED:
-            self._violated(f"{problems[-1]}: its session had ended, as those of too many others")
+            self._violated(f"{problem}: its session had ended, as those of too many others")
 
     def _violated(self, problem: str) -> None:
         self.violations.append(problem)

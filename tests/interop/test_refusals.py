@@ -17,7 +17,8 @@ import zklock
 def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[tuple[Contest, str]]:
     """Lets a library hold the lock of a path. Yields the name of its node."""
     with Register(Rules(), grants=2, first=1, patience=60, stay=None) as register:
-        contest = Contest(ground, path, register)
+        # The longest that the server grants: none is to end.
+        contest = Contest(ground, path, register, session_ms=5000)
         try:
             contest.start(library, foreign_side(library, "mutex"))
             assert register.entered.wait(30), contest.said()

@@ -43,8 +43,8 @@ class Line:
     def down(self, node: str) -> bool:
         return self._ask("down", node.rsplit("/", 1)[-1])
 
-    def leave(self) -> bool:
-        return self._ask("leave")
+    def leave(self, *when: float) -> bool:
+        return self._ask("leave", *when)
 
     def lost(self, why: object) -> bool:
         return self._ask("lost", _one_line(why))

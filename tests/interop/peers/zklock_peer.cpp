@@ -24,7 +24,10 @@ std::chrono::duration<double> rest{0};
 using turn = std::function<bool()>;
 
 bool leave(zklock::hold &hold) {
-    const bool goes_on = hold.valid_for().count() > 0 ? line_ask("leave", "") : line_ask("lost", "lease");
+    // The machine may stand still before the register hears of it.
+    const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
+    const bool goes_on =
+        hold.valid_for().count() > 0 ? line_ask("leave", std::to_string(now.count()).c_str()) : line_ask("lost", "lease");
     try {
         hold.release();
     } catch (const zklock::lost_error &error) {

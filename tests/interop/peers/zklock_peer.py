@@ -85,10 +85,10 @@ def downgraded(write: zklock.Lock, read: zklock.Lock) -> Turn:
         line.enter(mode, writing.node, writing.token)
         try:
             reading = read.hold()
-        except zklock.LockLost:
+        except zklock.Error:
             return leave(line, writing)
         line.down(reading.node)
-        with contextlib.suppress(zklock.LockLost):
+        with contextlib.suppress(zklock.LockLost, zklock.Timeout):
             writing.release()
         return leave(line, reading)
 
@@ -97,7 +97,9 @@ def downgraded(write: zklock.Lock, read: zklock.Lock) -> Turn:
 
 def leave(line: Line, hold: zklock.Hold) -> bool:
     """Reports that it was inside all the time, if that is certain, and releases."""
-    goes_on = line.leave() if hold.valid_for() > 0 else line.lost(hold.state)
+    # The machine may stand still before the register hears of it.
+    now = time.monotonic()
+    goes_on = line.leave(now) if hold.valid_for() > 0 else line.lost(hold.state)
     with contextlib.suppress(zklock.LockLost):
         hold.release()
     return goes_on
