@@ -28,7 +28,7 @@ GRANTS = AT_MOST if os.environ.get("ZKLOCK_LONG") else 500
 SESSION_MS = 1000
 BETWEEN_KILLS = 2.0
 # A waiter may have to wait for the sessions of killed peers, on a busy machine.
-PATIENCE = 40.0
+PATIENCE = 120.0
 
 _CURATOR = "curator-recipes curator-framework curator-client"
 _JARS = "zookeeper zookeeper-jute zookeeper-recipes-lock guava slf4j-api slf4j-nop"

@@ -155,12 +155,13 @@ impl Process {
     }
 
     fn violate(&mut self, property: &'static str, detail: String) {
-        let violation = self.wrong(property, &detail);
+        let violation = self.wrong(property, detail);
         self.violation.get_or_insert(violation);
     }
 
-    fn wrong(&self, property: &'static str, detail: &str) -> Violation {
-        Violation { property, detail: format!("process {}: {detail}", self.number) }
+    fn wrong(&self, property: &'static str, mut detail: String) -> Violation {
+        detail.insert_str(0, &format!("process {}: ", self.number));
+        Violation { property, detail }
     }
 
     /// Calls the machine of a lock's callers, with what its session knows of their places.
@@ -778,7 +779,7 @@ impl Process {
             let came_since = |(_, caller)| spot.is_kept || caller > spot.latest_call;
             if is_used && sort.excludes(&sort) && waiters.any(came_since) {
                 let detail = format!("the holder of {:?} does not know who waits", spot.place);
-                return Err(self.wrong("wanted", &detail));
+                return Err(self.wrong("wanted", detail));
             }
         }
         Ok(())
@@ -795,7 +796,7 @@ impl Process {
             let is_queue = matches!(sort, Sort::Mutex | Sort::Write);
             if is_queue && self.waiters(view, lock).next().is_some() && !self.spots.iter().any(will_do) {
                 let detail = format!("nobody has queued for those who wait for lock {lock}");
-                return Err(self.wrong("next", &detail));
+                return Err(self.wrong("next", detail));
             }
         }
         Ok(())
@@ -803,7 +804,7 @@ impl Process {
 
     /// Checks that nobody waits any more, and that nothing is left but a node that lingers.
     pub(crate) fn check_end(&self, gathering: &Gathering) -> Result<(), Violation> {
-        let violation = |property, detail: String| Err(self.wrong(property, &detail));
+        let violation = |property, detail| Err(self.wrong(property, detail));
         if let Some(person) = self.people.iter().position(|person| matches!(person, Person::Waits { .. })) {
             return violation("lost wake-up", format!("person {person} waits, and nothing happens any more"));
         }
