@@ -329,7 +329,7 @@ fn a_holder_that_may_not_leave_the_queue_holds_and_one_that_may_not_begin_anew_f
     let found = Outcome::Found(node(own(1), 2, SESSION));
     answer(&mut contender, vec![taken, children(&[]), permits.clone(), found]);
     assert!(is_granted(&mut contender));
-    assert_eq!(answer(&mut contender, vec![denied()]), [leaves.clone()]);
+    assert_eq!(answer(&mut contender, vec![denied()]), std::slice::from_ref(&leaves));
     assert_eq!((contender.poll_verdict(), &next(&contender)[..]), (None, &[leaves.clone()][..]));
 
     // An operator has deleted its permits before it has found them.

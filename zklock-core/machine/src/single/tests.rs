@@ -149,13 +149,13 @@ fn a_release_deletes_what_is_its_own_and_the_node_only_if_it_is_of_the_transacti
     ] {
         let mut single = released();
         assert_eq!(answer(&mut single, vec![Outcome::Done, companion, node]), look());
-        goes(single, deletes);
+        goes(single, deletes.as_deref());
     }
 }
 
 /// It is gone after this deletion, if there is one.
-fn goes(mut single: Single, deletes: Option<Vec<Operation>>) {
-    assert_eq!(next(&single), deletes);
+fn goes(mut single: Single, deletes: Option<&[Operation]>) {
+    assert_eq!(next(&single).as_deref(), deletes);
     if deletes.is_some() {
         answer(&mut single, vec![Outcome::Done]);
     }
@@ -191,7 +191,7 @@ fn a_release_deletes_nodes_that_may_not_be_read_any_more_if_they_are_of_its_sess
     ] {
         let mut single = hidden();
         assert_eq!(answer(&mut single, outcomes.to_vec()), owns());
-        goes(single, deletes);
+        goes(single, deletes.as_deref());
     }
     let mut single = hidden();
     answer(&mut single, vec![Outcome::Done, Outcome::Unknown]);

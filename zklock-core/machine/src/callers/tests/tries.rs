@@ -1,6 +1,6 @@
 //! Tries, and what they remember.
 
-use super::super::{Action, Answer, CallerId, Open, Remembered, Trust};
+use super::super::{Action, Answer, CallerId, Open, Remembered};
 use super::{NEVER, Scene, at, tries, waits};
 use crate::lease::Lease;
 use crate::name::Scheme;
