@@ -5,7 +5,7 @@ It knows nothing of ZooKeeper except the names of nodes. Each message is a line,
 ``hello NAME``                   it is connected and about to begin; answered when all of the first peers are
 ``enter NAME MODE NODE TOKEN``   it has the lock. MODE is x (alone), r (with other readers), s:QUANTITY (of a semaphore);
                                  NODE the name of its node, or - where its library hides that; TOKEN its fencing token, or 0
-``down NAME NODE``               it has taken the read side as well, and is about to release the write side
+``down NAME NODE [WHEN]``        it has taken the read side as well, and is about to release the write side, as with ``leave``
 ``leave NAME [WHEN]``            it still has the lock, or had it at this time of the monotonic clock, and is about to release it
 ``lost NAME WHY``                it is no longer inside, because it found that it has lost the lock
 ``note NAME TEXT``               a remark for the report; not answered
@@ -251,7 +251,9 @@ class Register:
             self._enter(name, *rest)
             self._answer_later(peer)
         elif word == "down":
-            self.inside[name].mode, self.inside[name].node = "r", rest[0]
+            entry = self.inside[name]
+            self._accuse(entry, *map(float, rest[1:]))
+            entry.mode, entry.node, entry.suspects = "r", rest[0], []
             self._answer_later(peer)
         elif word in ("leave", "lost"):
             entry = self.inside.pop(name)

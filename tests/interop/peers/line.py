@@ -40,8 +40,8 @@ class Line:
     def enter(self, mode: str, node: str | None, token: int = 0) -> bool:
         return self._ask("enter", mode, node.rsplit("/", 1)[-1] if node else "-", token)
 
-    def down(self, node: str) -> bool:
-        return self._ask("down", node.rsplit("/", 1)[-1])
+    def down(self, node: str, *when: float) -> bool:
+        return self._ask("down", node.rsplit("/", 1)[-1], *when)
 
     def leave(self, *when: float) -> bool:
         return self._ask("leave", *when)

@@ -87,10 +87,16 @@ def downgraded(write: zklock.Lock, read: zklock.Lock) -> Turn:
             reading = read.hold()
         except zklock.Error:
             return leave(line, writing)
-        line.down(reading.node)
+        now = time.monotonic()
+        if writing.valid_for() > 0:
+            line.down(reading.node, now)
+            first, last = writing, reading
+        else:
+            # The readers' side was free again, and is another hold.
+            first, last = reading, writing
         with contextlib.suppress(zklock.LockLost, zklock.Timeout):
-            writing.release()
-        return leave(line, reading)
+            first.release()
+        return leave(line, last)
 
     return turn
 
