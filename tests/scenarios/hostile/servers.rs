@@ -12,9 +12,9 @@ use zklock::{Client, ClientOptions, ErrorKind};
 /// How long each of them is tried.
 const TRIED: Duration = Duration::from_millis(700);
 /// How long connecting is tried: long enough for a server's answer, even on a busy machine.
-const CONNECTING: Duration = Duration::from_secs(2);
+const CONNECTING: Duration = Duration::from_secs(5);
 /// The most connections in that time: one to see that a server listens and one to use it, with pauses in between.
-const CONNECTIONS: usize = 20;
+const CONNECTIONS: usize = 50;
 /// More than the kernels on both sides can buffer of an endless stream. A client that reads all of it reads several times
 /// that.
 const BYTES: usize = 16 << 20;

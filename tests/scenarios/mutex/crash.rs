@@ -127,8 +127,13 @@ async fn a_process_paused_past_its_session_wakes_with_a_hold_that_is_valid_for_n
     if state == "AtRisk" {
         let noise = Noise::measured();
         let woken = Instant::now();
-        let (word, valid_for, state) = process.look();
-        assert_eq!((&*word, valid_for, &*state), ("turned", Duration::ZERO, "Lost(LeaseLapsed)"));
+        let mut seen = process.look();
+        // A busy machine may put it to sleep once more.
+        while seen.0 == "woke" {
+            assert!(seen.1.is_zero(), "{seen:?}");
+            seen = process.look();
+        }
+        assert_eq!((&*seen.0, seen.1, &*seen.2), ("turned", Duration::ZERO, "Lost(LeaseLapsed)"));
         not_later(woken.elapsed(), session / 10 + noise.allowance());
     }
     // The loss is final, even when the network is back.

@@ -2,7 +2,7 @@
 
 use crate::support::kinds::LockKind;
 use crate::support::{GRACE, SOON, client, on_a_thread, operator, proxied_client, settled, soon};
-use ground::{Direction, not_later};
+use ground::{Direction, not_later, or_once_more};
 use std::time::{Duration, Instant};
 use zklock::{Error, ErrorKind, Lock};
 
@@ -35,7 +35,8 @@ pub(crate) async fn times_out(lock: &Lock) -> Error {
     let start = Instant::now();
     let error = in_time(A_WHILE, lock.acquire_timeout(A_WHILE)).await.unwrap_err();
     assert!(start.elapsed() >= A_WHILE, "{:?}", start.elapsed());
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    // A busy machine may take all of that time for the first reply.
+    or_once_more(error.kind() == ErrorKind::Timeout, &error.to_string());
     error
 }
 
