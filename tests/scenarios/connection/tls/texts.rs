@@ -10,7 +10,7 @@ use zklock::further::{PassPhrase, Tls};
 use zklock::{Client, ClientOptions};
 
 /// Long enough for a busy machine to check all of them at once.
-const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Another way to write 127.0.0.1, which is in no certificate.
 const OTHER_NAME: &str = "0x7f000001";
 
