@@ -1,30 +1,9 @@
-"""The embedded server is a good guest: signals, forks, the end of the interpreter."""
+"""The embedded server is a good guest: forks, the end of the interpreter. For signals see ../guests/test_signals.py."""
 
 from __future__ import annotations
 
-import signal
-import statistics
-
-import pytest
 from guests.programs import Start
 from punctual import not_later
-
-WAITS = """
-import sys, time
-import zklock.testing
-
-server = zklock.testing.Server()
-waits = {
-    "children": lambda: server.wait_for_children("/a", 1, timeout=None),
-    "strike": server.inject("freeze", "create").wait,
-}
-for _ in range(int(sys.argv[2])):
-    try:
-        print("waits", flush=True)
-        waits[sys.argv[1]]()
-    except KeyboardInterrupt:
-        print(time.monotonic(), flush=True)
-"""
 
 FORK = """
 import os, sys, threading, time
@@ -69,20 +48,6 @@ held = zk.mutex("/locks/a")
 held.acquire()
 print("ends", flush=True)
 """
-
-
-@pytest.mark.parametrize("wait", ["children", "strike"])
-def test_ctrl_c_ends_waits_at_once(start: Start, wait: str) -> None:
-    program = start(WAITS, wait, "7")
-    took = []
-    for _ in range(7):
-        program.expect("waits")
-        program.await_sleep()
-        sent = program.signal(signal.SIGINT)
-        took.append(float(program.line()) - sent)
-    # On a busy machine a single one may be late by chance.
-    not_later(statistics.median(took), 0.05)
-    program.ends_well()
 
 
 def test_a_child_gets_an_error_and_never_a_hang(start: Start) -> None:
