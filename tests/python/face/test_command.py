@@ -1,4 +1,4 @@
-"""The wheel contains the command `zklock`."""
+"""The wheel contains the command `zklock`, and ``python -m zklock.quickstart`` becomes its quickstart."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import sysconfig
 
 import zklock
+import zklock.testing
 
-COMMAND = pathlib.Path(sysconfig.get_path("scripts"), "zklock")
+SCRIPTS = pathlib.Path(sysconfig.get_path("scripts"))
+COMMAND, PYTHON = str(SCRIPTS / "zklock"), (sys.executable, "-W", "error")
 # None of the machine's own settings.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("ZKLOCK_")}
 ENVIRONMENT["ZKLOCK_CONFIG"] = os.devnull
 SOON = 60
 
 
-def command(*words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([COMMAND, *words], env=ENVIRONMENT, stdin=-1, stdout=-1, stderr=-1, text=True)
+def start(*words: str, path: str = "/nowhere") -> subprocess.Popen[str]:
+    """By default as in an environment that is not activated."""
+    return subprocess.Popen(words, env={**ENVIRONMENT, "PATH": path}, stdin=-1, stdout=-1, stderr=-1, text=True)
 
 
 def test_it_is_of_the_version_of_the_wheel() -> None:
-    said, errors = command("--version").communicate(timeout=SOON)
+    said, errors = start(COMMAND, "--version").communicate(timeout=SOON)
     assert (said, errors) == (f"zklock {zklock.__version__}\n", "")
 
 
@@ -39,9 +43,40 @@ def test_the_bill_and_the_licences_are_of_all_that_the_module_and_the_command_br
 
 def test_it_starts_itself_again_as_the_warden_of_a_job(hosts: str, path: str) -> None:
     """The warden finds itself by the path of its own program, which must not be that of the interpreter."""
-    held = command("--hosts", hosts, "run", "--mutex", path, "--", "sh", "-c", "echo $$; exec sleep 1000")
+    held = start(COMMAND, "--hosts", hosts, "run", "--mutex", path, "--", "/bin/sh", "-c", "echo $$; exec /bin/sleep 1000")
     assert held.stdout is not None
     held.stdout.readline()
     held.send_signal(signal.SIGKILL)
     # The job has the other end of this pipe until the warden ends it.
     assert held.communicate(timeout=SOON)[0] == ""
+
+
+def test_the_quickstart_is_that_of_the_command_of_the_package() -> None:
+    with start(*PYTHON, "-m", "zklock.quickstart") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("A ZooKeeper server in memory, for this run alone: 127.0.0.1:")
+        program = pathlib.Path(f"/proc/{process.pid}/exe").readlink()
+        assert program.parent.samefile(SCRIPTS)
+        process.kill()
+
+
+def test_the_quickstart_passes_its_arguments_on() -> None:
+    with zklock.testing.Server() as server:
+        hosts = server.hosts
+    process = start(*PYTHON, "-m", "zklock.quickstart", "--connect", hosts)
+    out, err = process.communicate(timeout=50)
+    assert (process.returncode, out) == (123, "")
+    assert hosts in err and "Traceback" not in err
+
+
+def test_the_quickstart_looks_in_the_path_and_says_what_to_do_if_there_is_no_command(tmp_path: pathlib.Path) -> None:
+    program = "import importlib.metadata, sys; importlib.metadata.files = lambda package: None; import zklock.quickstart; "
+    program += "sys.exit(zklock.quickstart.main())"
+    process = start(*PYTHON, "-c", program, path=str(tmp_path))
+    out, err = process.communicate(timeout=50)
+    assert (process.returncode, out) == (1, "")
+    assert err.startswith("zklock: No such file or directory.") and "install the package again" in err
+    command = tmp_path / "zklock"
+    command.write_text("#!/bin/sh\necho $*\n")
+    command.chmod(0o755)
+    assert start(*PYTHON, "-c", program, path=str(tmp_path)).communicate(timeout=50)[0] == "quickstart\n"

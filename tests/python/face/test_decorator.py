@@ -30,7 +30,7 @@ def test_each_call_holds_the_lock(zk: zklock.Client, other: zklock.Client, path:
     ground.expect_children(path, 0)
 
 
-def test_each_call_of_a_coroutine_function_holds_the_lock(zk: zklock.Client, path: str, ground: Ground) -> None:
+async def test_each_call_of_a_coroutine_function_holds_the_lock(zk: zklock.Client, path: str, ground: Ground) -> None:
     tokens: list[int] = []
 
     def decorated(lock: typing.Any) -> typing.Any:
@@ -47,11 +47,7 @@ def test_each_call_of_a_coroutine_function_holds_the_lock(zk: zklock.Client, pat
     for lock in (zk.mutex(path), zk.aio.mutex(path)):
         report = decorated(lock)
         assert inspect.iscoroutinefunction(report) and report.__name__ == "report" and report.__doc__
-
-        async def main() -> None:
-            assert await asyncio.gather(*(report(number) for number in range(3))) == [0, 1, 2]
-
-        asyncio.run(main())
+        assert await asyncio.gather(*(report(number) for number in range(3))) == [0, 1, 2]
     # One at a time.
     assert tokens == sorted(set(tokens)) and len(tokens) == 6
     ground.expect_children(path, 0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import typing
+from unittest import mock
 
 import httpx
 import pytest
@@ -47,7 +47,7 @@ def test_a_function_is_called_only_if_the_hold_covers_it(
     assert calls == [(1, "c"), (2, "b")]
 
 
-def test_a_coroutine_function_asks_when_it_starts_to_run(
+async def test_a_coroutine_function_asks_when_it_starts_to_run(
     zk: zklock.Client, path: str, ground: Ground, lapsed: zklock.Hold
 ) -> None:
     calls: list[int] = []
@@ -56,57 +56,28 @@ def test_a_coroutine_function_asks_when_it_starts_to_run(
         calls.append(number)
         return number
 
-    async def main() -> None:
-        hold = await zk.aio.mutex(path).hold()
-        gated = hold.gate(send, needs=SHORT)
-        assert inspect.iscoroutinefunction(gated) and await gated(1) == 1
-        made = gated(2)
-        with pytest.raises(zklock.AtRisk):
-            await lapsed.gate(send, SHORT)(3)
-        lose(ground, hold)
-        with pytest.raises(zklock.LockLost):
-            await made
-
-    asyncio.run(main())
+    hold = await zk.aio.mutex(path).hold()
+    gated = hold.gate(send, needs=SHORT)
+    assert inspect.iscoroutinefunction(gated) and await gated(1) == 1
+    made = gated(2)
+    with pytest.raises(zklock.AtRisk):
+        await lapsed.gate(send, SHORT)(3)
+    lose(ground, hold)
+    with pytest.raises(zklock.LockLost):
+        await made
     assert calls == [1]
 
 
-class Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Notes what it is used for."""
-
-    def __init__(self) -> None:
-        self.used: list[str] = []
-
-    def __enter__(self) -> typing.Any:
-        self.used.append("enter")
-
-    def __exit__(self, *raised: object) -> None:
-        self.used.append("exit")
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self.used.append(request.url.path)
-        return httpx.Response(200)
-
-    def close(self) -> None:
-        self.used.append("close")
-
-    async def __aenter__(self) -> typing.Any:
-        self.__enter__()
-
-    async def __aexit__(self, *raised: object) -> None:
-        self.__exit__()
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return self.handle_request(request)
-
-    async def aclose(self) -> None:
-        self.close()
+def used(transport: mock.MagicMock) -> list[str]:
+    """What was called, and the paths of requests."""
+    return [given[0].url.path if name.startswith("handle") else name for name, given, _ in transport.mock_calls]
 
 
 def test_a_transport_of_httpx_sends_nothing_that_the_hold_does_not_cover(
     zk: zklock.Client, path: str, ground: Ground, lapsed: zklock.Hold
 ) -> None:
-    hold, transport, late = zk.mutex(path).hold(), Transport(), Transport()
+    hold, transport, late = zk.mutex(path).hold(), *(mock.MagicMock(spec=httpx.HTTPTransport) for _ in range(2))
+    transport.handle_request.return_value = httpx.Response(200)
     with httpx.Client(transport=hold.gate(transport, SHORT)) as client:
         assert client.get("http://host/1").status_code == 200
         lose(ground, hold)
@@ -114,18 +85,19 @@ def test_a_transport_of_httpx_sends_nothing_that_the_hold_does_not_cover(
     client = httpx.Client(transport=lapsed.gate(late, SHORT))
     raises(zklock.AtRisk, lambda: client.get("http://host/3"))
     client.close()
-    assert (transport.used, late.used) == (["enter", "/1", "exit"], ["close"])
+    assert (used(transport), used(late)) == (["__enter__", "/1", "__exit__"], ["close"])
 
 
 async def test_an_asynchronous_transport_of_httpx_too(zk: zklock.Client, path: str, lapsed: zklock.Hold) -> None:
-    transport, late = Transport(), Transport()
+    transport, late = (mock.MagicMock(spec=httpx.AsyncHTTPTransport) for _ in range(2))
+    transport.handle_async_request.return_value = httpx.Response(200)
     async with zk.mutex(path) as hold, httpx.AsyncClient(transport=hold.gate(transport, SHORT)) as client:
         assert (await client.get("http://host/1")).status_code == 200
     client = httpx.AsyncClient(transport=lapsed.gate(late, SHORT))
     with pytest.raises(zklock.AtRisk):
         await client.get("http://host/2")
     await client.aclose()
-    assert (transport.used, late.used) == (["enter", "/1", "exit"], ["close"])
+    assert (used(transport), used(late)) == (["__aenter__", "/1", "__aexit__"], ["aclose"])
 
 
 def test_anything_else_is_refused(zk: zklock.Client, path: str) -> None:

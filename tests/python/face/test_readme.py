@@ -12,15 +12,7 @@ from guests.programs import Start
 ROOT = pathlib.Path(__file__).parents[3]
 # The examples of these are files of applications, which tests/docs runs, and tests/fences; tests, which ../testing runs; and the parts
 # of programs below.
-APART = (
-    "docs/recipes.md",
-    "docs/jobs.md",
-    "docs/fencing.md",
-    "docs/fencing-stores.md",
-    "docs/monitoring.md",
-    "docs/testing.md",
-    "docs/pitfalls.md",
-)
+APART = [f"docs/{name}.md" for name in ("recipes", "jobs", "fencing", "fencing-stores", "monitoring", "testing", "pitfalls")]
 PAGES = tuple(
     page
     for page in ("README.md", "zklock-py/README.md", *sorted(f"docs/{page.relative_to(ROOT / 'docs')}" for page in ROOT.glob("docs/**/*.md")))

@@ -24,8 +24,6 @@ EXAMPLES = ROOT / "zklock-py/examples"
 STUB = pathlib.Path(_zklock.__file__).with_name("_zklock.pyi")
 
 newest = pytest.mark.skipif(sys.version_info < (3, 10), reason="the type checkers need a newer interpreter")
-# They are slow, and more so on a busy machine.
-slow = pytest.mark.timeout(300)
 
 
 def expect_success(*arguments: str, cwd: pathlib.Path) -> str:
@@ -84,20 +82,17 @@ def test_a_package_whose_halves_disagree_is_not_imported(
 
 
 @newest
-@slow
 def test_stub_agrees_with_the_module(tmp_path: pathlib.Path) -> None:
     expect_success("mypy.stubtest", "zklock", cwd=tmp_path)
 
 
 @newest
-@slow
 def test_mypy(tmp_path: pathlib.Path) -> None:
     strict = ("mypy", "--strict", "--explicit-package-bases", f"--cache-dir={tmp_path}")
     expect_success(*strict, str(SOURCE / "zklock"), str(EXAMPLES), str(TESTS), cwd=tmp_path)
 
 
 @newest
-@slow
 def test_pyright() -> None:
     arguments = ("--project", str(HERE), "--pythonpath", sys.executable, "--outputjson")
     report = json.loads(expect_success("pyright", *arguments, cwd=HERE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ import pytest
 pytest_plugins = ("pytester",)
 # Whole runs of pytest, with processes of their own.
 pytestmark = pytest.mark.timeout(180)
+
+GUIDE = pathlib.Path(__file__).parents[3] / "docs/testing.md"
 
 # Each test has its own server, and the next one sees that it has ended.
 HAS_ITS_OWN = """
@@ -36,6 +39,15 @@ def inner(pytester: pytest.Pytester) -> pytest.Pytester:
     """A folder with a user's tests. Their warnings are errors, too."""
     pytester.makeini("[pytest]\nfilterwarnings = error\naddopts = -p no:cacheprovider\n")
     return pytester
+
+
+def test_the_guide_has_tests_that_pass(inner: pytest.Pytester) -> None:
+    """Those in docs/testing.md, unchanged: they need no ZooKeeper, and nothing from this folder."""
+    (tests,) = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+    inner.makepyfile(tests)
+    count = len(re.findall(r"^(?:async )?def test_", tests, re.MULTILINE))
+    assert count >= 3
+    inner.runpytest_subprocess().assert_outcomes(passed=count)
 
 
 @pytest.mark.parametrize("processes", ["0", "2"])
