@@ -30,16 +30,15 @@ class Ground:
     """One ground. It ends with this process, in whatever way that ends."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert process.stdin is not None and process.stdout is not None
+        self._process, self._orders, self._answers = process, process.stdin, process.stdout
         self._one_at_a_time = threading.Lock()
 
     def __call__(self, command: str) -> str:
         """Sends a command, and returns its answer."""
-        assert self._process.stdin is not None and self._process.stdout is not None
         with self._one_at_a_time:
-            self._process.stdin.write(command + "\n")
-            self._process.stdin.flush()
-            answer = self._process.stdout.readline().rstrip("\n")
+            (answer,) = self.tell(command)()
         word, _, rest = answer.partition(" ")
         if word != "ok":
             raise AssertionError(f"ground, told to {command}: {rest or 'it has ended'}")
@@ -47,11 +46,9 @@ class Ground:
 
     def tell(self, *commands: str) -> typing.Callable[[], list[str]]:
         """Sends commands, which run one after the other while the caller does something else. Then returns their answers."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write("".join(f"{command}\n" for command in commands))
-        self._process.stdin.flush()
-        stdout = self._process.stdout
-        return lambda: [stdout.readline().rstrip("\n") for _ in commands]
+        self._orders.write("".join(f"{command}\n" for command in commands))
+        self._orders.flush()
+        return lambda: [self._answers.readline().rstrip("\n") for _ in commands]
 
     def children(self, path: str) -> list[str]:
         """The children of a node; empty if the node does not exist."""
@@ -80,10 +77,9 @@ class Ground:
 
     def close(self) -> None:
         """Ends the ground."""
-        assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        self._process.stdout.close()
+            self._orders.close()
+        self._answers.close()
         self._process.wait(timeout=30)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import gc
 import inspect
 import threading
 import time
 import typing
 
+import pytest
 from ground import Ground, Proxy
 
 import zklock
@@ -20,10 +22,6 @@ SOON = 30.0
 Result = typing.TypeVar("Result")
 
 
-# Connects a client, which is closed at the end of the test; by default to the servers, with the usual session timeout.
-Connect = typing.Callable[..., zklock.Client]
-
-
 class Far(typing.NamedTuple):
     """A client, and its proxy."""
 
@@ -31,16 +29,17 @@ class Far(typing.NamedTuple):
     proxy: Proxy
 
 
-# Connects a client with these options through its own proxy.
-ConnectFar = typing.Callable[..., Far]
-
-
-def eventually(holds: typing.Callable[[], object], within: float = SOON) -> None:
-    """Waits until the condition is true."""
+def eventually(holds: typing.Callable[[], object], within: float = SOON, says: typing.Callable[[], object] = lambda: "never") -> None:
+    """Waits until the condition is true, or says what is wrong."""
     until = time.monotonic() + within
     while not holds():
-        assert time.monotonic() < until, "never"
+        assert time.monotonic() < until, says()
         time.sleep(0.005)
+
+
+def without_garbage(holds: typing.Callable[[], object]) -> None:
+    """Waits until the condition is true, while garbage is collected."""
+    eventually(lambda: gc.collect() >= 0 and holds())
 
 
 def settled(client: zklock.Client) -> None:
@@ -55,50 +54,32 @@ def lose(ground: Ground, hold: zklock.BaseHold) -> None:
     eventually(hold.lost.is_set)
 
 
-class Stat(typing.NamedTuple):
+def stat(ground: Ground, node: str) -> dict[str, int]:
     """A node's metadata on the server."""
-
-    czxid: int
-    owner: int
-    version: int
-
-    @classmethod
-    def of(cls, ground: Ground, node: str) -> Stat:
-        words = dict(word.split("=") for word in ground(f"stat {node}").split())
-        return cls(int(words["czxid"], 16), int(words["owner"], 16), int(words["version"]))
+    return {name: int(value, 0) for name, value in (word.split("=") for word in ground(f"stat {node}").split())}
 
 
-class Attempt(typing.Generic[Result]):
+class Attempt(concurrent.futures.Future[Result]):
     """A call on a separate thread."""
 
     def __init__(self, call: typing.Callable[[], Result]) -> None:
-        self._done: concurrent.futures.Future[Result] = concurrent.futures.Future()
-        self._call = call
+        super().__init__()
         # A daemon thread, so that a call that hangs fails its test, but does not block the others.
-        threading.Thread(target=self._run, daemon=True).start()
+        threading.Thread(target=self._run, args=[call], daemon=True).start()
 
-    def _run(self) -> None:
+    def _run(self, call: typing.Callable[[], Result]) -> None:
         try:
-            self._done.set_result(self._call())
+            self.set_result(call())
         except BaseException as error:
-            self._done.set_exception(error)
-
-    def is_over(self) -> bool:
-        return self._done.done()
+            self.set_exception(error)
 
     def wait(self, within: float) -> bool:
         """Whether the call ends within this time."""
-        return bool(concurrent.futures.wait([self._done], within).done)
+        return bool(concurrent.futures.wait([self], within).done)
 
-    def result(self, within: float = SOON) -> Result:
+    def result(self, timeout: float | None = SOON) -> Result:
         """The result of the call, or its exception, which is raised. Waits for its end."""
-        return self._done.result(within)
-
-    def error(self, within: float = SOON) -> BaseException:
-        """The exception of the call. Waits for its end."""
-        error = self._done.exception(within)
-        assert error is not None, "it raised nothing"
-        return error
+        return super().result(timeout)
 
 
 def elsewhere(call: typing.Callable[[], Result]) -> Result:
@@ -152,17 +133,11 @@ class Face(typing.NamedTuple):
         return elsewhere(lambda: call(*arguments, **named))
 
     async def fails(self, kind: type[zklock.Error], call: typing.Callable[..., typing.Any], *arguments: object) -> Raised:
-        """The exception of a call, which is of exactly this class. A timeout says why: see ``times_out``."""
-        for _ in range(20):
-            try:
-                await self.make(call, *arguments)
-            except kind as error:
-                assert type(error) is kind, repr(error)
-                if str(error) != "the time is up":
-                    return Raised(error)
-            else:
-                raise AssertionError(f"no {kind.__name__}")
-        raise AssertionError("no timeout says why")
+        """The exception of a call, which is of exactly this class."""
+        with pytest.raises(kind) as raised:
+            await self.make(call, *arguments)
+        assert type(raised.value) is kind, repr(raised.value)
+        return Raised(raised.value)
 
     @contextlib.asynccontextmanager
     async def block(self, manager: typing.Any) -> typing.AsyncIterator[typing.Any]:
@@ -188,6 +163,10 @@ class Hook(typing.NamedTuple):
         """Waits until it has fired."""
         assert self.ground(f"wait {self.number} {int(SOON * 1000)}") == "true", "it never fired"
 
+    def open(self) -> None:
+        """Lets go what it holds."""
+        self.ground(f"open {self.number}")
+
 
 def hook(proxy: Proxy, what: str, kind: str, path: str = "", nth: int = 1) -> Hook:
     """``hook(proxy, "hold-reply", "create", path)``: the next such message."""
@@ -212,25 +191,10 @@ def expire(proxy: Proxy) -> float:
     return begun
 
 
-def heard(proxy: Proxy, message: str) -> int:
-    """How many messages of this kind and side went through the proxy since it began to record."""
-    return sum(said.startswith(message) for said in proxy("messages").split())
-
-
 class Raised(typing.NamedTuple):
     """The exception of a call."""
 
     error: zklock.Error
-
-    @classmethod
-    def by(cls, kind: type[zklock.Error], call: typing.Callable[[], object]) -> Raised:
-        try:
-            call()
-        except zklock.Error as error:
-            # Exactly this class, not a derived one.
-            assert type(error) is kind, repr(error)
-            return cls(error)
-        raise AssertionError(f"no {kind.__name__}")
 
     def says(self, *parts: str) -> Raised:
         for part in parts:
@@ -238,7 +202,12 @@ class Raised(typing.NamedTuple):
         return self
 
 
-raises = Raised.by
+def raises(kind: type[zklock.Error], call: typing.Callable[[], object]) -> Raised:
+    """The exception of a call, which is of exactly this class, not of a derived one."""
+    with pytest.raises(kind) as raised:
+        call()
+    assert type(raised.value) is kind, repr(raised.value)
+    return Raised(raised.value)
 
 
 def times_out(call: typing.Callable[[], object]) -> Raised:

@@ -1,14 +1,13 @@
-"""Additional fixtures for the scenarios: both faces, more clients, and clients behind proxies."""
+"""Additional fixtures for the scenarios: both faces, and a client behind a proxy."""
 
 from __future__ import annotations
 
-import contextlib
 import typing
 
 import pytest
 from conftest import SESSION
 from ground import Ground
-from scenes import Connect, ConnectFar, Face, Far
+from scenes import Face, Far
 
 import zklock
 
@@ -20,27 +19,8 @@ def face(request: pytest.FixtureRequest) -> Face:
 
 
 @pytest.fixture
-def connect(path: str, hosts: str) -> typing.Iterator[Connect]:
-    servers = hosts
-    with contextlib.ExitStack() as clients:
-
-        def connect(hosts: str = servers, **options: typing.Any) -> zklock.Client:
-            options.setdefault("session_timeout", SESSION)
-            return clients.enter_context(zklock.Client(hosts, **options))
-
-        yield connect
-
-
-@pytest.fixture
-def connect_far(connect: Connect, ground: Ground) -> ConnectFar:
-    def connect_far(**options: typing.Any) -> Far:
-        proxy = ground.proxy("1")
-        return Far(connect(proxy.hosts, **options), proxy)
-
-    return connect_far
-
-
-@pytest.fixture
-def far(connect_far: ConnectFar) -> Far:
-    """One such client."""
-    return connect_far()
+def far(path: str, ground: Ground) -> typing.Iterator[Far]:
+    """A client, whose nodes are gone before the path is checked, and its proxy."""
+    proxy = ground.proxy("1")
+    with zklock.Client(proxy.hosts, session_timeout=SESSION) as client:
+        yield Far(client, proxy)

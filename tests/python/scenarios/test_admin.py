@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from ground import Ground
-from scenes import SOON, Attempt, Face, Stat, raises
+from scenes import SOON, Attempt, Face, raises, stat
 
 import zklock
 
@@ -19,11 +18,11 @@ def test_contenders_say_who_and_what_they_are(
     waiting = Attempt(lambda: face(face.of(other).read_lock(path).hold, timeout=SOON))
     ground.expect_children(path, 2)
     writer, reader = face(lock.contenders)
-    stat = Stat.of(ground, hold.node)
+    node = stat(ground, hold.node)
     assert writer.node == hold.node == f"{path}/{writer.name}"
     assert (writer.role, writer.holds, reader.role, reader.holds) == ("write", True, "read", False)
-    assert (writer.session, reader.session) == (zk.session_id, other.session_id) == (stat.owner, reader.session)
-    assert writer.token == hold.token == stat.czxid < reader.token
+    assert (writer.session, reader.session) == (zk.session_id, other.session_id) == (node["owner"], reader.session)
+    assert writer.token == hold.token == node["czxid"] < reader.token
     assert writer.identity == ground(f"data {hold.node}")
     assert abs(time.time() - reader.since) < 60
     assert {writer.naming, reader.naming} == {"curator"}
@@ -67,20 +66,6 @@ def test_who_cannot_see_ours_is_refused_unless_it_is_told_otherwise(
         waiting = Attempt(lambda: face(theirs.mutex(path, foreign="ignore-unknown").hold, timeout=SOON))
         ground.expect_children(path, 2)
     face(waiting.result().release)
-
-
-@pytest.mark.parametrize("is_connected", [False, True])
-def test_words_that_nobody_knows(zk: zklock.Client, hosts: str, path: str, is_connected: bool) -> None:
-    client = zk if is_connected else zklock.Client(hosts)
-    for name in ("naming", "foreign"):
-        for kind in (client.mutex, client.read_lock, client.write_lock, client.aio.mutex):
-            raised = raises(zklock.InvalidInput, lambda: kind(path, **{name: "klingon"}))  # type: ignore[arg-type]
-            raised.says(name, "klingon")
-            assert isinstance(raised.error, ValueError)
-            with pytest.raises(TypeError):
-                kind(path, **{name: None})  # type: ignore[arg-type]
-    raises(zklock.InvalidInput, lambda: client.write_lock(path, naming="writelock")).says("kazoo")
-    raises(zklock.InvalidInput, lambda: client.mutex(path, naming="{name}_lock_")).says("naming: ", "has no {sequence}")
 
 
 def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, path: str) -> None:

@@ -1,6 +1,6 @@
 """Wrong arguments are reported where they come in, with advice, and leave nothing on the server.
 
-For guarded writes see test_guarded.py, for the files of TLS test_tls.py, for a closed client test_close.py.
+For guarded writes see test_guarded.py, for logins and the files of TLS test_access.py, for a closed client test_close.py.
 """
 
 # This file is about bad arguments.
@@ -18,7 +18,7 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import Attempt, Far, heard, raises
+from scenes import Attempt, Far, raises
 
 import zklock
 
@@ -62,7 +62,7 @@ def test_a_bad_path_is_refused_before_anything_is_sent(far: Far, ground: Ground)
             is_type_error(lambda: client.mutex(path), "'str'")
         for path in SURROGATES:
             is_no_text(lambda: client.mutex(path))
-    assert heard(proxy, "request:create") == 0 and "/bad" not in proxy("messages")
+    assert "request:create" not in proxy("messages") and "/bad" not in proxy("messages")
     assert ground("exists /bad") == "false"
     # Code that does not know zklock sees a ValueError.
     with pytest.raises(ValueError):
@@ -162,10 +162,52 @@ def test_a_timeout_that_is_negative_is_named_with_what_is_allowed(zk: zklock.Cli
         assert "None" not in is_negative(lambda: client("zk1", **{name: seconds}), seconds)
 
 
-def test_a_timeout_in_the_place_of_blocking_is_refused(zk: zklock.Client, path: str) -> None:
-    for acquire in (zk.mutex(path).acquire, zk.aio.mutex(path).acquire):
-        for seconds in (5, 0.5, -1):
-            raises(zklock.InvalidInput, lambda: typing.cast("typing.Any", acquire)(seconds)).says(f"write acquire(timeout={seconds})")
+QUEUES = ("mutex", "read_lock", "write_lock")
+# Calls of a client that are refused, and a part of the error.
+REFUSED = [
+    *((f"{kind}(path, {name}='klingon')", f"{name}.*klingon") for kind in QUEUES for name in ("naming", "foreign")),
+    ("write_lock(path, naming='writelock')", "kazoo"),
+    ("mutex(path, naming='{name}_lock_')", "naming: .*has no {sequence}"),
+    *((f"{kind}(path, linger={time})", "linger of .*not negative") for kind in QUEUES for time in ("-1", "-0.001", "math.nan", "-math.inf")),
+    *((f"{kind}(path, max_local_handoffs={turns})", "max_local_handoffs") for kind in QUEUES for turns in (-1, 2**32)),
+    ("mutex(path, metrics_name='')", "metrics name"),
+    *((f"mutex(path).acquire({time})", rf"write acquire\(timeout={time}\)") for time in (5, 0.5, -1)),
+    *((f"semaphore(path, {given})", "") for given in ("5, permits=6", "5, permits=0", "0", "-1", "5, permits=-1", "2**32")),
+    ("semaphore('permits', 5)", "permits"),
+    ("semaphore(path, 5, limit_at='limit')", "limit"),
+    ("set_limit(path, -1)", "-1"),
+    *((f"double_barrier(path, {members})", "") for members in (0, -1, 2**40)),
+    *((f"{kind}('no/slash'{given})", "no/slash") for kind, given in (("barrier", ""), ("double_barrier", ", 1"))),
+    ("barrier(path).wait(timeout=-1)", "-1"),
+    ("double_barrier(path, 1).enter(timeout=-1)", ""),
+    ("double_barrier(path, 1, timeout=-1)", ""),
+    *((f"{kind}([])", "one lock at least") for kind in ("all", "any")),
+    *((f"{kind}.observe()", "observe") for kind in ("semaphore(path, 2)", "all([zk.mutex(path)])")),
+    *((f"job(path, {every})", "") for every in ("0", "-1", "'tomorrow'", "'0.5s'")),
+    ("job(path, '1d', offset='1d')", ""),
+    ("job(path, '1d', after_failure='never')", "next"),
+    ("job(path, '1d', timeout=-1)", ""),
+]
+WRONG_TYPES = [
+    *(f"{kind}(path, {name}=None)" for kind in QUEUES for name in ("naming", "foreign")),
+    *(f"{kind}(path, {name}={wrong})" for kind in QUEUES for name in ("linger", "max_local_handoffs") for wrong in ("'5'", [1])),
+    *(f"{kind}({wrong})" for kind in ("all", "any") for wrong in ("zk.mutex(path)", "[path]", "None", "path")),
+    "job(path, None)",
+]
+
+
+def test_arguments_that_make_no_sense_are_refused_at_once(zk: zklock.Client, hosts: str, path: str) -> None:
+    for client in (zk, zk.aio, zklock.Client(hosts)):
+        names = {"zk": client, "path": path, "math": math}
+        for call, says in REFUSED:
+            with pytest.raises(zklock.InvalidInput, match=says or None):
+                assert not eval(f"zk.{call}", names), call
+        for call in WRONG_TYPES:
+            with pytest.raises(TypeError):
+                assert not eval(f"zk.{call}", names), call
+    # A time beyond the end of the clock means for ever.
+    for kind in (zk.mutex, zk.read_lock, zk.write_lock, zk.aio.mutex):
+        assert kind(path, linger=math.inf, max_local_handoffs=2**32 - 1).path == path
 
 
 def test_the_name_of_another_library_is_answered_with_ours(zk: zklock.Client) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
 from ground import Ground
 from scenes import SOON, Attempt, Face, Far, eventually, expire, raises, settled, times_out
@@ -29,7 +27,7 @@ def test_who_comes_waits_until_it_is_removed(zk: zklock.Client, other: zklock.Cl
     assert face(its.wait, timeout=0.1) is False
     assert face(its.wait, timeout=0) is False
     waiting = [Attempt(lambda: face(its.wait)), Attempt(lambda: face(barrier.wait, timeout=SOON))]
-    assert not waiting[0].wait(0.2) and not waiting[1].is_over()
+    assert not waiting[0].wait(0.2) and not waiting[1].done()
     assert face(its.remove) is True
     assert [attempt.result() for attempt in waiting] == [True, True]
 
@@ -80,15 +78,3 @@ async def test_a_block_that_raises_leaves_and_waits_for_nobody(
     # It counts as a member that has left, so the other one does not wait for it.
     await face.make(waiting.result().leave, timeout=SOON)
     gone(ground, at)
-
-
-@pytest.mark.parametrize("is_connected", [False, True])
-def test_what_cannot_be(zk: zklock.Client, hosts: str, at: str, is_connected: bool) -> None:
-    client = zk if is_connected else zklock.Client(hosts)
-    for members in (0, -1, 2**40):
-        raises(zklock.InvalidInput, lambda: client.double_barrier(at, members))
-    for make in (client.barrier, client.aio.barrier, functools.partial(client.double_barrier, members=1)):
-        raises(zklock.InvalidInput, lambda: make("no/slash")).says("no/slash")
-    raises(zklock.InvalidInput, lambda: client.barrier(at).wait(timeout=-1)).says("-1")
-    raises(zklock.InvalidInput, lambda: client.double_barrier(at, 1).enter(timeout=-1))
-    raises(zklock.InvalidInput, lambda: client.double_barrier(at, 1, timeout=-1))

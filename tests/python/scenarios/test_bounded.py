@@ -24,10 +24,10 @@ def test_a_timeout_beyond_the_end_of_time_waits_for_ever(
         with zk.mutex(path):
             attempt = Attempt(lambda wait=wait: face(wait))  # type: ignore[misc]
             ground.expect_children(path, 2)
-            assert not attempt.is_over()
+            assert not attempt.done()
         hold = attempt.result()
         face((lock if hold is True else hold).release)
     with zk.mutex(path) as held:
         attempts = [Attempt(functools.partial(held.lost.wait, timeout)) for timeout in (None, math.inf, 1e300)]
-        assert not any(attempt.is_over() for attempt in attempts)
+        assert not any(attempt.done() for attempt in attempts)
     assert [attempt.result() for attempt in attempts] == [False, False, False]

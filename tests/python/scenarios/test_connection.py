@@ -16,42 +16,35 @@ CONNECTED, DISCONNECTED = ConnectionState.CONNECTED, ConnectionState.DISCONNECTE
 SESSION_LOST, CLOSED = ConnectionState.SESSION_LOST, ConnectionState.CLOSED
 
 
-class Listener:
-    """Keeps the reported states."""
-
-    def __init__(self, client: zklock.Client | zklock.AsyncClient) -> None:
-        self._states: queue.Queue[ConnectionState] = queue.Queue()
-        client.on_connection(self._states.put)
-
-    def next(self) -> ConnectionState:
-        return self._states.get(timeout=SOON)
-
-    def has_heard_nothing(self) -> bool:
-        return self._states.empty()
+def reported(client: zklock.Client | zklock.AsyncClient) -> queue.Queue[ConnectionState]:
+    """The states that are reported from now on."""
+    states: queue.Queue[ConnectionState] = queue.Queue()
+    client.on_connection(states.put)
+    return states
 
 
 def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:
     proxy = ground.proxy("1")
     proxy("refuse", "on")
     zk = zklock.Client(proxy.hosts, session_timeout=SESSION, connect_timeout=0.3)
-    listener = Listener(zk)
+    states = reported(zk)
     assert zk.connection_state is None
     assert isinstance(raises(zklock.Unreachable, zk.connect).says(proxy.hosts).error, ConnectionError)
-    assert listener.has_heard_nothing() and zk.connection_state is None
+    assert states.empty() and zk.connection_state is None
     proxy("refuse", "off")
     with zk:
-        assert listener.next() is CONNECTED
+        assert states.get(timeout=SOON) is CONNECTED
         assert zk.connection_state is CONNECTED
         # A callback that is added later gets the current state.
-        late = Listener(zk.aio)
-        assert late.next() is CONNECTED
+        late = reported(zk.aio)
+        assert late.get(timeout=SOON) is CONNECTED
         expire(proxy)
-        for each in (listener, late):
-            while each.next() is not SESSION_LOST:
+        for each in (states, late):
+            while each.get(timeout=SOON) is not SESSION_LOST:
                 pass
-            assert each.next() is CONNECTED
-    for each in (listener, late):
-        assert each.next() is CLOSED and each.has_heard_nothing()
+            assert each.get(timeout=SOON) is CONNECTED
+    for each in (states, late):
+        assert each.get(timeout=SOON) is CLOSED and each.empty()
 
 
 def test_a_callback_that_raises_is_reported_and_called_again_and_harms_no_other(
@@ -64,11 +57,11 @@ def test_a_callback_that_raises_is_reported_and_called_again_and_harms_no_other(
         raise failure
 
     zk.on_connection(fail)
-    listener = Listener(zk)
-    assert listener.next() is CONNECTED
+    states = reported(zk)
+    assert states.get(timeout=SOON) is CONNECTED
     proxy("reset")
-    assert listener.next() is DISCONNECTED
-    assert listener.next() is CONNECTED
+    assert states.get(timeout=SOON) is DISCONNECTED
+    assert states.get(timeout=SOON) is CONNECTED
     zk.close()
-    assert listener.next() is CLOSED
+    assert states.get(timeout=SOON) is CLOSED
     eventually(lambda: [(report.exc_value, report.object) for report in unraisable] == [(failure, fail)] * 4)

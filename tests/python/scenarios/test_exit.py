@@ -8,7 +8,7 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, ConnectFar, Face, elsewhere, eventually, lose
+from scenes import SOON, Face, Far, eventually, lose
 
 import zklock
 
@@ -96,7 +96,7 @@ async def test_a_loss_is_raised_at_the_end_of_a_block(
         assert caught.value.reason is zklock.LossReason.NODE_DELETED
 
 
-def test_an_exception_that_takes_no_note_is_raised_all_the_same(
+async def test_an_exception_that_takes_no_note_is_raised_all_the_same(
     zk: zklock.Client, ground: Ground, path: str, face: Face
 ) -> None:
     class Stubborn(Exception):
@@ -107,14 +107,11 @@ def test_an_exception_that_takes_no_note_is_raised_all_the_same(
             raise ValueError(name)
 
     # Without `face.block`, because a context manager of Python's sets attributes.
-    async def task() -> None:
-        async with zk.aio.mutex(path) as hold:
-            lose(ground, hold)
-            raise Stubborn
-
     with pytest.raises(Stubborn) as caught:
         if face.is_async:
-            asyncio.run(task())
+            async with zk.aio.mutex(path) as held:
+                lose(ground, held)
+                raise Stubborn
         with zk.mutex(path) as hold:
             lose(ground, hold)
             raise Stubborn
@@ -162,9 +159,9 @@ async def test_a_lock_that_is_released_in_its_block_has_no_end_to_release(
 
 
 async def test_a_release_that_is_not_confirmed_in_time_is_no_error_but_logged(
-    connect_far: ConnectFar, ground: Ground, path: str, face: Face, caplog: pytest.LogCaptureFixture
+    far: Far, ground: Ground, path: str, face: Face, caplog: pytest.LogCaptureFixture
 ) -> None:
-    zk, proxy = elsewhere(lambda: connect_far(session_timeout=2))
+    zk, proxy = far
     async with face.block(face.of(zk).mutex(path)) as hold:
         proxy("freeze", "to-server")
     assert hold.state is zklock.HoldState.RELEASED

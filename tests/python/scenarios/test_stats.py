@@ -60,8 +60,6 @@ def test_a_collector_has_the_figures_of_one_client(zk: zklock.Client, path: str)
     assert samples(again) == samples(zk.prometheus())
     with pytest.raises(ValueError, match="zklock"):
         registry.register(zklock.prometheus.Collector(zk))
-    with pytest.raises(zklock.InvalidInput, match="metrics name"):
-        zk.mutex(path, metrics_name="")
 
 
 def test_a_collector_tells_several_clients_apart(zk: zklock.Client, other: zklock.Client, path: str) -> None:

@@ -62,7 +62,7 @@ def test_a_holder_is_told(far: Far, ground: Ground, path: str, face: Face, reaso
     hold = face(face.of(zk).mutex(path).hold, timeout=SOON)
     assert not hold.lost
     ways = heard(hold)
-    assert not any(way.is_over() for way in ways[:4])
+    assert not any(way.done() for way in ways[:4])
     if reason is zklock.LossReason.SESSION_EXPIRED:
         expire(proxy)
     else:
