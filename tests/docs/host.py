@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
-import re
-import signal
-import subprocess
 import sys
-import time
 import typing
+
+from guests.programs import Program
+from scenes import eventually
 
 # Longer than anything here takes on a busy machine.
 PATIENCE = 100.0
@@ -61,54 +59,9 @@ broker_transport_options = {"data_folder_in": FOLDER, "data_folder_out": FOLDER,
 '''
 
 
-def until(is_so: typing.Callable[[], bool], what: typing.Callable[[], object]) -> None:
+def until(is_so: typing.Callable[[], object], what: typing.Callable[[], object]) -> None:
     """Waits until a condition is true that can only be polled."""
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end, what()
-        time.sleep(0.01)
-
-
-class Program:
-    """A running program, and its output."""
-
-    def __init__(self, words: typing.Sequence[str], folder: pathlib.Path, log: pathlib.Path, work: pathlib.Path) -> None:
-        self._log = log
-        # Celery warns if it runs as root, but here it only runs our own code.
-        environment = {**os.environ, "WORK": str(work), "C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1"}
-        with log.open("w") as output:
-            self.process = subprocess.Popen(
-                words, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True
-            )
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def log(self) -> str:
-        return self._log.read_text()
-
-    def said(self, pattern: str, times: int = 1) -> list[str]:
-        """Waits until it has printed something this number of times."""
-        until(lambda: len(re.findall(pattern, self.log())) >= times or self.process.poll() is not None, self.log)
-        found = re.findall(pattern, self.log())
-        assert len(found) >= times, f"{pattern} was said {len(found)} times: {self.log()}"
-        return found
-
-    def end(self, by: signal.Signals | None = None) -> int:
-        """Waits for its end, after this signal. Returns its status."""
-        if by is not None:
-            self.process.send_signal(by)
-        try:
-            return self.process.wait(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            raise AssertionError(f"it does not end: {self.log()}") from None
-
-    def kill(self) -> None:
-        # Also kill its workers, which may wait for work that would never end.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        self.process.wait(timeout=30)
+    eventually(is_so, PATIENCE, what)
 
 
 class Hosts:
@@ -118,9 +71,11 @@ class Hosts:
         self._folder = folder / "application"
         self._work = folder / "work"
         self._logs = folder / "logs"
-        for new in (self._folder, self._work, self._logs):
+        for new in (self._folder, self._work):
             new.mkdir()
         self._programs: list[Program] = []
+        # Celery warns if it runs as root, but here it only runs our own code.
+        self._environment = {**os.environ, "WORK": str(self._work), "C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1"}
         self.write("reports.py", REPORTS)
 
     def write(self, file: str, text: str) -> pathlib.Path:
@@ -142,7 +97,8 @@ class Hosts:
 
     def start(self, *words: str) -> Program:
         log = self._logs / str(len(self._programs))
-        self._programs.append(Program(words, self._folder, log, self._work))
+        log.mkdir(parents=True)
+        self._programs.append(Program(words, log, PATIENCE, cwd=self._folder, env=self._environment))
         return self._programs[-1]
 
     def begun(self) -> list[int]:

@@ -26,11 +26,11 @@ def test_the_block_runs_on_one_host(hosts: Hosts, servers: str) -> None:
     install(hosts, "Python", "report.py", servers)
     hosts.let_go()
     first = hosts.python("report.py")
-    assert first.end() == 0, first.log()
+    assert first.finish().status == 0, first.log()
     second = hosts.python("report.py")
-    assert second.end() == 0, second.log()
+    assert second.finish().status == 0, second.log()
     second.said("done before, by")
-    assert hosts.begun() == [first.pid]
+    assert hosts.begun() == [first.process.pid]
 
 
 def test_celery_runs_the_tasks_of_two_beats_once_in_each_period(hosts: Hosts) -> None:
@@ -60,7 +60,7 @@ def test_celery_runs_the_tasks_of_two_beats_once_in_each_period(hosts: Hosts) ->
             worker.said(" succeeded in ", times=done + 10)
             assert len(hosts.begun()) == periods, hosts.logs()
         for one in (*beats, worker):
-            assert one.end(by=signal.SIGTERM) == 0, one.log()
+            assert one.finish(by=signal.SIGTERM).status == 0, one.log()
     assert "Traceback" not in hosts.logs()
 
 
@@ -94,6 +94,6 @@ def test_the_line_of_cron_and_of_a_unit_run_a_command_on_one_host(
     hosts.await_work(1)
     second = hosts.start(*words)
     hosts.let_go()
-    assert (first.end(), second.end()) == (0, 0), hosts.logs()
+    assert (first.finish().status, second.finish().status) == (0, 0), hosts.logs()
     assert len(hosts.begun()) == 1
     assert ("is done in this period" in second.log()) == ("--quiet" not in command)

@@ -10,13 +10,13 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import typing
 import urllib.parse
 import urllib.request
 
 import pytest
-from host import until
+from guests.programs import logged
+from host import Hosts, until
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
 from page import ADDRESS, ROOT, ZKLOCK, blocks, changed
@@ -36,18 +36,10 @@ def python(file: str) -> str:
     return text
 
 
-@pytest.mark.parametrize(
-    ("file", "says"),
-    [
-        ("page.py", "['zklock_grants_total 1']"),
-        ("telemetry.py", ""),
-    ],
-    ids=["page", "telemetry"],
-)
-def test_program_of_the_page_runs(file: str, says: str, servers: str, tmp_path: pathlib.Path) -> None:
-    (tmp_path / file).write_text(changed(python(file), ADDRESS, servers))
-    done = subprocess.run([sys.executable, "-W", "error", file], cwd=tmp_path, capture_output=True, text=True, timeout=100)
-    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, says, "")
+@pytest.mark.parametrize(("file", "says"), [("page.py", "['zklock_grants_total 1']"), ("telemetry.py", "")], ids=["page", "telemetry"])
+def test_program_of_the_page_runs(file: str, says: str, servers: str, hosts: Hosts) -> None:
+    hosts.write(file, changed(python(file), ADDRESS, servers))
+    hosts.python("-W", "error", file).ends_well(says)
 
 
 def test_opentelemetry_gets_the_figures_of_each_lock(servers: str) -> None:
@@ -83,52 +75,34 @@ def test_opentelemetry_gets_the_log(servers: str) -> None:
 
     exporter, provider = InMemoryLogRecordExporter(), LoggerProvider()
     provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
-    handler = handlers.LoggingHandler(logger_provider=provider)
-    log = logging.getLogger("zklock")
-    log.setLevel(logging.INFO)
-    log.addHandler(handler)
 
     def exported() -> str:
         records = exporter.get_finished_logs()
         return "".join(f"{one.instrumentation_scope.name} {one.log_record.severity_text} {one.log_record.body}\n" for one in records)
 
-    try:
+    with logged(handlers.LoggingHandler(logger_provider=provider).emit, logging.INFO):
         with zklock.Client(servers) as zk, zk.mutex("/locks/report"):
             # Another thread passes the messages on.
-            until(lambda: bool(re.search(r"^zklock INFO session opened session=0x", exported(), re.MULTILINE)), exported)
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(logging.NOTSET)
+            until(lambda: re.search(r"^zklock INFO session opened session=0x", exported(), re.MULTILINE), exported)
 
 
 def promtool(*words: str, cwd: pathlib.Path, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(["promtool", *words], cwd=cwd, input=given, capture_output=True, text=True, timeout=100, check=False)
 
 
-@pytest.fixture
-def rules(tmp_path: pathlib.Path) -> pathlib.Path:
-    for file in (RULES, CASES):
-        shutil.copy(file, tmp_path)
-    return tmp_path
-
-
-def test_alerts_are_rules_that_prometheus_takes(rules: pathlib.Path) -> None:
-    done = promtool("check", "rules", RULES.name, cwd=rules)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_each_alert_fires_on_a_bad_night_and_not_before(rules: pathlib.Path) -> None:
+def test_each_alert_is_a_rule_that_fires_on_a_bad_night_and_not_before(tmp_path: pathlib.Path) -> None:
     alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
     cases = CASES.read_text()
     for alert in alerts:
         assert len(re.findall(rf"alertname: {alert}\b", cases)) == 2, alert
-    done = promtool("test", "rules", CASES.name, cwd=rules)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for word, file in (("check", RULES), ("test", CASES)):
+        shutil.copy(file, tmp_path)
+        done = promtool(word, "rules", file.name, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
     # Without an alert, its test fails.
-    file = rules / RULES.name
     for alert in alerts:
-        file.write_text(re.sub(rf"- alert: {alert}\b", f"- alert: {alert}Not", RULES.read_text()))
-        assert promtool("test", "rules", CASES.name, cwd=rules).returncode != 0, alert
+        (tmp_path / RULES.name).write_text(re.sub(rf"- alert: {alert}\b", f"- alert: {alert}Not", RULES.read_text()))
+        assert promtool("test", "rules", CASES.name, cwd=tmp_path).returncode != 0, alert
 
 
 def test_promtool_takes_the_text_of_two_clients(servers: str, tmp_path: pathlib.Path) -> None:
@@ -159,31 +133,23 @@ def answer(url: str) -> str:
     return ""
 
 
-@contextlib.contextmanager
-def started(log: pathlib.Path, *words: str) -> typing.Iterator[str]:
-    """A program that serves metrics. Yields its address."""
+def started(hosts: Hosts, *words: str) -> str:
+    """Starts a program that serves metrics. Gives its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    with log.open("w") as output:
-        program = subprocess.Popen([*words, f"--web.listen-address={address}"], stdout=output, stderr=output)
-    try:
-        until(lambda: bool(answer(f"http://{address}/metrics")), log.read_text)
-        yield f"http://{address}"
-    finally:
-        program.kill()
-        program.wait()
+    hosts.start(*words, f"--web.listen-address={address}")
+    until(lambda: answer(f"http://{address}/metrics"), hosts.logs)
+    return f"http://{address}"
 
 
-def test_node_exporter_takes_the_files_of_two_jobs(servers: str, tmp_path: pathlib.Path) -> None:
+def test_node_exporter_takes_the_files_of_two_jobs(servers: str, tmp_path: pathlib.Path, hosts: Hosts) -> None:
     folder = tmp_path / "textfiles"
     for job in ("report", "clean-up"):
         folder.mkdir(exist_ok=True)
         words = ["run", "--mutex", f"/locks/{job}", "--metrics-file", str(folder / f"{job}.prom"), "--", "true"]
-        done = subprocess.run([ZKLOCK, "--hosts", servers, *words], capture_output=True, text=True, timeout=100)
-        assert done.returncode == 0, done.stderr
+        assert hosts.start(ZKLOCK, "--hosts", servers, *words).finish().status == 0, hosts.logs()
     only = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={folder}"]
-    with started(tmp_path / "log", "prometheus-node-exporter", *only) as exporter:
-        page = answer(f"{exporter}/metrics")
+    page = answer(started(hosts, "prometheus-node-exporter", *only) + "/metrics")
     assert "\nnode_textfile_scrape_error 0\n" in page
     for job in ("report", "clean-up"):
         assert f'\nzklock_lock_hold_seconds_count{{client="{job}",lock="{job}"}} 1\n' in page
@@ -192,30 +158,27 @@ def test_node_exporter_takes_the_files_of_two_jobs(servers: str, tmp_path: pathl
 
 
 @contextlib.contextmanager
-def prometheus(folder: pathlib.Path, client: zklock.Client) -> typing.Iterator[typing.Callable[[str], typing.Any]]:
+def prometheus(hosts: Hosts, client: zklock.Client) -> typing.Iterator[typing.Callable[[str], typing.Any]]:
     """Prometheus, which scrapes a client once a second. Yields what tells the series that answer a question."""
     registry = CollectorRegistry(auto_describe=True)
     registry.register(zklock.prometheus.Collector(client))
     server, serving = start_http_server(0, addr="127.0.0.1", registry=registry)
     scrapes = [{"job_name": "program", "static_configs": [{"targets": [f"127.0.0.1:{server.server_port}"]}]}]
-    file = folder / "prometheus.yml"
-    file.write_text(json.dumps({"global": {"scrape_interval": "1s"}, "scrape_configs": scrapes}))
-    words = ["prometheus", f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}"]
+    file = hosts.write("prometheus.yml", json.dumps({"global": {"scrape_interval": "1s"}, "scrape_configs": scrapes}))
     try:
-        with started(folder / "prometheus.log", *words) as address:
-            url = f"{address}/api/v1/query?query="
-            none = '{"data": {"result": []}}'
-            yield lambda question: json.loads(answer(url + urllib.parse.quote(question)) or none)["data"]["result"]
+        url = started(hosts, "prometheus", f"--config.file={file}", f"--storage.tsdb.path={hosts.folder('data')}") + "/api/v1/query?query="
+        none = '{"data": {"result": []}}'
+        yield lambda question: json.loads(answer(url + urllib.parse.quote(question)) or none)["data"]["result"]
     finally:
         server.shutdown()
         server.server_close()
         serving.join()
 
 
-def test_prometheus_answers_every_question_of_the_board(servers: str, tmp_path: pathlib.Path) -> None:
+def test_prometheus_answers_every_question_of_the_board(servers: str, hosts: Hosts) -> None:
     # The choices and times that Grafana would fill in.
     filled = {"$instance": ".*", "$lock": ".*", "$__rate_interval": "10s", "$__range": "1m"}
-    with zklock.Client(servers, session_timeout=4) as zk, prometheus(tmp_path, zk) as ask:
+    with zklock.Client(servers, session_timeout=4) as zk, prometheus(hosts, zk) as ask:
         with zk.mutex("/locks/report", metrics_name="report").hold():
             with pytest.raises(zklock.Timeout):
                 zk.mutex("/locks/report", timeout=0.1, metrics_name="report").hold()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import http.client
 import json
 import pathlib
@@ -10,8 +9,10 @@ import signal
 import typing
 
 from ground import Ground
-from host import PATIENCE, REPORTS, Hosts, Program, until
+from guests.programs import Program
+from host import PATIENCE, REPORTS, Hosts, until
 from page import ADDRESS, ROOT, blocks
+from scenes import Attempt
 
 RECIPES = blocks("docs/recipes.md", "python")
 
@@ -64,68 +65,65 @@ def post(address: str, path: str) -> Answer:
         connection.close()
 
 
-class Fastapi:
-    """An application on several hosts."""
+def install_fastapi(hosts: Hosts, servers: str, connect_timeout: int = 60) -> None:
+    # A busy machine may take longer than users want to wait.
+    install(hosts, "Web application", servers, ("connect_timeout=2", f"connect_timeout={connect_timeout}, try_timeout=60"))
+    hosts.write("reports.py", ASYNC_REPORTS)
 
-    def __init__(self, hosts: Hosts, servers: str, connect_timeout: int = 60) -> None:
-        # A busy machine may take longer than users want to wait.
-        install(hosts, "Web application", servers, ("connect_timeout=2", f"connect_timeout={connect_timeout}, try_timeout=60"))
-        hosts.write("reports.py", ASYNC_REPORTS)
-        self._hosts = hosts
-        self._pool = concurrent.futures.ThreadPoolExecutor()
 
-    def start(self) -> tuple[Program, str]:
-        """Another host, and its address."""
-        program = self._hosts.python("-m", "uvicorn", "application:app", "--port", "0")
-        return program, program.said(r"Uvicorn running on http://(\S+)")[0]
+def uvicorn(hosts: Hosts) -> tuple[Program, str]:
+    """Another host of the application, and its address."""
+    program = hosts.python("-m", "uvicorn", "application:app", "--port", "0")
+    return program, program.said(r"Uvicorn running on http://(\S+)")[0]
 
-    def begin(self, address: str, path: str) -> concurrent.futures.Future[Answer]:
-        """A request that has begun to work when this returns."""
-        times = len(self._hosts.begun()) + 1
-        request = self._pool.submit(post, address, path)
-        until(lambda: request.done() or len(self._hosts.begun()) == times, self._hosts.logs)
-        assert not request.done(), request.result()
-        return request
+
+def begun(hosts: Hosts, address: str, path: str) -> Attempt[Answer]:
+    """A request that has begun to work."""
+    times = len(hosts.begun()) + 1
+    request = Attempt(lambda: post(address, path))
+    until(lambda: request.done() or len(hosts.begun()) == times, hosts.logs)
+    assert not request.done(), request.result()
+    return request
 
 
 def test_fastapi_answers_409_while_another_host_has_the_lock(hosts: Hosts, servers: str) -> None:
-    application = Fastapi(hosts, servers)
-    (one, here), (two, there) = application.start(), application.start()
-    first = application.begin(here, "/reports/sales")
+    install_fastapi(hosts, servers)
+    (one, here), (two, there) = uvicorn(hosts), uvicorn(hosts)
+    first = begun(hosts, here, "/reports/sales")
     assert post(there, "/reports/sales").status == 409
     assert post(here, "/reports/sales").status == 409
     # Another report is another lock.
-    other = application.begin(there, "/reports/stock")
+    other = begun(hosts, there, "/reports/stock")
     hosts.let_go()
-    assert (first.result().status, other.result().status) == (200, 200)
+    assert (first.result(PATIENCE).status, other.result(PATIENCE).status) == (200, 200)
     again = post(there, "/reports/sales")
-    assert again.status == 200 and again.body["token"] > first.result().body["token"]
+    assert again.status == 200 and again.body["token"] > first.result(PATIENCE).body["token"]
     assert post(there, "/reports/Sales").status == 422
     for program in (one, two):
         # uvicorn ends with the signal that it has received.
-        assert program.end(by=signal.SIGTERM) in (0, -signal.SIGTERM)
+        assert program.finish(by=signal.SIGTERM).status in (0, -signal.SIGTERM)
         assert "Traceback" not in program.log()
 
 
 def test_fastapi_answers_503_if_the_lock_was_lost(hosts: Hosts, servers: str, ground: Ground, chroot: str) -> None:
-    application = Fastapi(hosts, servers)
-    (_, here), (_, there) = application.start(), application.start()
-    request = application.begin(here, "/reports/sales")
+    install_fastapi(hosts, servers)
+    (_, here), (_, there) = uvicorn(hosts), uvicorn(hosts)
+    request = begun(hosts, here, "/reports/sales")
     (node,) = ground.children(f"{chroot}/locks/reports/sales")
     ground(f"delete {chroot}/locks/reports/sales/{node}")
     # Another host has the lock now. The first one does not go on until its report is made.
-    other = application.begin(there, "/reports/sales")
-    answer = request.result()
+    other = begun(hosts, there, "/reports/sales")
+    answer = request.result(PATIENCE)
     assert answer.status == 503 and "lost" in answer.body["detail"]
     hosts.let_go()
-    assert other.result().status == 200
+    assert other.result(PATIENCE).status == 200
 
 
 def test_fastapi_answers_503_if_no_server_answers(hosts: Hosts, ground: Ground, chroot: str) -> None:
     proxy = ground.proxy()
     proxy("refuse", "on")
-    application = Fastapi(hosts, proxy.hosts + chroot, connect_timeout=5)
-    _, here = application.start()
+    install_fastapi(hosts, proxy.hosts + chroot, connect_timeout=5)
+    _, here = uvicorn(hosts)
     answer = post(here, "/reports/sales")
     assert answer.status == 503 and "does not answer" in answer.body["detail"]
     proxy("refuse", "off")
@@ -139,7 +137,7 @@ WORKER = ("-m", "celery", "-A", "tasks", "worker", "--concurrency", "2", "--with
 
 
 def queue(hosts: Hosts, task: str) -> None:
-    assert hosts.python("-c", f"import tasks; tasks.{task}").end() == 0, hosts.logs()
+    assert hosts.python("-c", f"import tasks; tasks.{task}").finish().status == 0, hosts.logs()
 
 
 def test_celery_runs_a_task_in_one_process_at_a_time(hosts: Hosts, servers: str) -> None:
@@ -153,8 +151,8 @@ def test_celery_runs_a_task_in_one_process_at_a_time(hosts: Hosts, servers: str)
     assert len(hosts.await_work(1)) == 1, hosts.logs()
     hosts.let_go()
     worker.said(r"tasks\.report\[\S+\] succeeded", times=2)
-    assert len(hosts.begun()) == 2 and worker.pid not in hosts.begun()
-    assert worker.end(by=signal.SIGTERM) == 0, worker.log()
+    assert len(hosts.begun()) == 2 and worker.process.pid not in hosts.begun()
+    assert worker.finish(by=signal.SIGTERM).status == 0, worker.log()
     assert "Traceback" not in worker.log()
 
 
@@ -170,7 +168,7 @@ def test_celery_does_the_work_of_a_process_that_was_killed_and_each_order_once(h
         queue(hosts, task)
         worker.said(rf"tasks\.{task[:5]}\S+ retry: Retry in")
     for program in killed:
-        program.end(by=signal.SIGKILL)
+        program.finish(by=signal.SIGKILL)
     # Their locks are free when their sessions have timed out.
     hosts.await_work(4)
     hosts.let_go()
@@ -179,7 +177,7 @@ def test_celery_does_the_work_of_a_process_that_was_killed_and_each_order_once(h
     queue(hosts, "order.delay('4711')")
     worker.said(r"tasks\.order\[\S+\] succeeded in \S+ 'done before, by")
     assert len(hosts.begun()) == 4, hosts.logs()
-    assert worker.end(by=signal.SIGTERM) == 0, worker.log()
+    assert worker.finish(by=signal.SIGTERM).status == 0, worker.log()
 
 
 def test_celery_retries_a_task_that_has_lost_its_lock(
@@ -194,10 +192,10 @@ def test_celery_retries_a_task_that_has_lost_its_lock(
     # Another host has had the lock in between.
     assert_free(hosts, servers, "/locks/report-monday")
     hosts.let_go()
-    assert task.end() == 0, task.log()
+    assert task.finish().status == 0, task.log()
     assert len(hosts.begun()) == 2
 
 
 def assert_free(hosts: Hosts, servers: str, path: str) -> None:
     text = f"import zklock\nwith zklock.Client('{servers}') as zk, zk.mutex('{path}', timeout={PATIENCE}): pass"
-    assert hosts.python("-c", text).end() == 0, hosts.logs()
+    assert hosts.python("-c", text).finish().status == 0, hosts.logs()

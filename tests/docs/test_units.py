@@ -12,7 +12,8 @@ import typing
 
 import pytest
 from ground import Ground
-from host import Hosts, Program
+from guests.programs import Program
+from host import Hosts
 from page import ADDRESS, ROOT, ZKLOCK, blocks, changed, unit
 
 UNITS = blocks("docs/recipes.md", "ini")["Leader"]
@@ -90,11 +91,11 @@ def test_service_runs_on_one_host(start: Start, hosts: Hosts, ground: Ground, ch
     first.said("reloaded")
     assert hosts.begun() == [leader]
     # KillMode=mixed: at first only zklock gets the signal.
-    assert first.end(by=signal.SIGTERM) == 1
+    assert first.finish(by=signal.SIGTERM).status == 1
     assert first.log().count("told to end") == 1
     assert len(hosts.await_work(2)) == 2
     hosts.let_go()
-    assert second.end() == 0, second.log()
+    assert second.finish().status == 0, second.log()
 
 
 def test_service_is_not_restarted_where_that_does_not_help(start: Start, job: str) -> None:
@@ -106,4 +107,4 @@ def test_service_is_not_restarted_where_that_does_not_help(start: Start, job: st
     }
     assert {int(code) for code in hopeless.split()} == set(ends)
     for status, change in ends.items():
-        assert start("scheduler.service", change).end() == status
+        assert start("scheduler.service", change).finish().status == status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import pathlib
 import signal
@@ -11,6 +10,7 @@ import threading
 import typing
 
 import pytest
+from aio.support import Loop, run_in
 from ground import Ground, fresh_path, started
 from guests.programs import OPTIONS, Program, Run, Start
 from punctual import pytest_runtest_protocol as pytest_runtest_protocol
@@ -35,7 +35,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
     face = given.get("face")
-    (face.run if isinstance(face, Face) else asyncio.run)(pyfuncitem.obj(**given))
+    main = pyfuncitem.obj(**given)
+    face.run(main) if isinstance(face, Face) else run_in(Loop(), main)
     return True
 
 
@@ -94,7 +95,9 @@ def start(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> typing.Iter
     def start(text: str, *arguments: str, options: tuple[str, ...] = OPTIONS) -> Program:
         folder = tmp_path / str(len(programs))
         folder.mkdir()
-        programs.append(Program(folder, text, arguments, options))
+        file = folder / "program.py"
+        file.write_text(text)
+        programs.append(Program([sys.executable, "-X", "faulthandler", *options, str(file), *arguments], folder))
         return programs[-1]
 
     yield start

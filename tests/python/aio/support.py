@@ -16,11 +16,13 @@ T = typing.TypeVar("T")
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """A loop that counts calls from other threads, also those that it refuses because it is closed."""
+    """A loop that counts calls from other threads, also those that it refuses because it is closed. Tests run in one."""
 
-    calls: list[object] = []
+    calls: list[None] = []
+    # What such a call begins with.
+    before_a_call: typing.Callable[[], object] = staticmethod(lambda: None)
 
-    def count(self) -> list[object]:
+    def count(self) -> list[None]:
         """The calls from now on."""
         self.calls = []
         return self.calls
@@ -30,10 +32,18 @@ class Loop(asyncio.SelectorEventLoop):
     ) -> asyncio.Handle:
         # An earlier call must not count as a later one, however long its thread stays here.
         calls = self.calls
+        self.before_a_call()
         try:
             return super().call_soon_threadsafe(callback, *given, context=context)
         finally:
-            calls.append(callback)
+            calls.append(None)
+
+
+def counted() -> list[None]:
+    """The calls of the running loop from now on."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, Loop)
+    return loop.count()
 
 
 def run_in(loop: asyncio.AbstractEventLoop, coroutine: typing.Coroutine[typing.Any, typing.Any, T]) -> T:
@@ -77,20 +87,15 @@ async def queue(ground: Ground, path: str, length: int) -> list[str]:
     return await asyncio.to_thread(ground.expect_children, path, length)
 
 
-async def fired(ground: Ground, hook: str) -> bool:
-    """Waits until a hook has fired, while the loop goes on."""
-    return await asyncio.to_thread(ground, f"wait {hook} {int(SOON * 1000)}") == "true"
-
-
 async def granted(
-    loop: Loop, ground: Ground, holder: zklock.Lock, path: str, begin: typing.Callable[[], asyncio.Task[T]]
+    ground: Ground, holder: zklock.Lock, path: str, work: typing.Coroutine[typing.Any, typing.Any, T]
 ) -> asyncio.Task[T]:
     """A task that was granted the lock. It only learns of that when the loop goes on, which is blocked while the grant comes."""
     hold = elsewhere(holder.hold)
-    task = begin()
+    task = asyncio.create_task(work)
     # Without a thread that would call the loop.
     assert await true(lambda: len(ground.children(path)) == 2)
-    calls = loop.count()
+    calls = counted()
     elsewhere(hold.release)
     eventually(lambda: calls)
     return task

@@ -87,17 +87,19 @@ async def test_a_call_of_a_hold_is_refused_and_what_ends_it_is_done_all_the_same
     await free(zk, other, path, ground)
 
 
-async def test_the_end_of_a_block_releases_in_the_background(
-    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+async def test_the_end_of_a_block_releases_or_closes_in_the_background(
+    zk: zklock.Client, other: zklock.Client, hosts: str, ground: Ground, path: str
 ) -> None:
     # The exception of the block is not replaced.
     for failure, error in ((zklock.Deadlock, None), (LookupError, LookupError())):
-        for block in (await asyncio.to_thread(zk.mutex(path).hold), zk.mutex(f"{path}-2")):
+        client = zklock.Client(hosts)
+        for block in (await asyncio.to_thread(zk.mutex(path).hold), zk.mutex(f"{path}-2"), client):
             with pytest.raises(failure), contextlib.ExitStack() as stack:
                 await asyncio.to_thread(stack.enter_context, block)
                 if error:
                     raise error
             await queue(ground, path, 0)
+        assert client.connection_state is zklock.ConnectionState.CLOSED
     await free(zk, other, path, ground)
 
 
@@ -129,14 +131,6 @@ async def test_a_member_leaves_and_a_client_is_closed_in_the_background(hosts: s
     await queue(ground, path, 0)
     with pytest.raises(zklock.Closed):
         await zk.aio.connect()
-    # The exception of a block is not replaced.
-    for failure, error in ((zklock.Deadlock, None), (LookupError, LookupError())):
-        with pytest.raises(failure), contextlib.ExitStack() as stack:
-            zk = await asyncio.to_thread(stack.enter_context, zklock.Client(hosts))
-            assert zk.session_id
-            if error:
-                raise error
-        assert zk.connection_state is zklock.ConnectionState.CLOSED
     # There is nothing to wait for.
     zklock.Client(hosts).close()
 

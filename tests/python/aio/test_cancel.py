@@ -8,9 +8,9 @@ import sys
 import typing
 
 import pytest
-from aio.support import SOON, Loop, fired, free, granted, queue, run_in, settled, soon, steps, true
+from aio.support import SOON, counted, free, granted, queue, settled, soon, steps, true
 from ground import Ground
-from scenes import elsewhere, eventually
+from scenes import elsewhere, eventually, hook
 
 import zklock
 
@@ -19,6 +19,10 @@ SESSION = 4.0
 
 async def by_acquire(lock: zklock.AsyncLock) -> None:
     await lock.acquire()
+    await holds(lock)
+
+
+async def holds(lock: zklock.AsyncLock) -> None:
     try:
         await asyncio.Event().wait()
     finally:
@@ -37,10 +41,7 @@ async def by_block(lock: zklock.AsyncLock) -> None:
 
 async def by_wait_for(lock: zklock.AsyncLock) -> None:
     await asyncio.wait_for(lock.acquire(), SOON)
-    try:
-        await asyncio.Event().wait()
-    finally:
-        await lock.release()
+    await holds(lock)
 
 
 WAYS = [by_acquire, by_hold, by_block, by_wait_for]
@@ -54,7 +55,7 @@ async def ends(task: asyncio.Future[typing.Any]) -> None:
 
 @pytest.mark.parametrize("count", range(7))
 @pytest.mark.parametrize("way", WAYS)
-def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
+async def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
     zk: zklock.Client,
     other: zklock.Client,
     path: str,
@@ -62,24 +63,19 @@ def test_a_cancel_in_any_round_of_the_loop_after_the_grant_leaves_no_hold(
     way: typing.Callable[[zklock.AsyncLock], typing.Coroutine[typing.Any, typing.Any, None]],
     count: int,
 ) -> None:
-    loop = Loop()
-
-    async def main() -> None:
-        lock = zk.aio.mutex(path)
-        task = await granted(loop, ground, other.mutex(path), path, lambda: asyncio.create_task(way(lock)))
-        assert zk.stats().grants == 1 and not lock.locked()
-        await steps(count)
-        # In round 0 the loop has the grant, in round 1 the future, then the task.
-        assert lock.locked() == (count > 1) or way is by_wait_for
+    lock = zk.aio.mutex(path)
+    task = await granted(ground, other.mutex(path), path, way(lock))
+    assert zk.stats().grants == 1 and not lock.locked()
+    await steps(count)
+    # In round 0 the loop has the grant, in round 1 the future, then the task.
+    assert lock.locked() == (count > 1) or way is by_wait_for
+    task.cancel()
+    if way is by_wait_for and sys.version_info < (3, 12):
+        # At this point asyncio's own version ignored the cancel if there was a result.
+        await asyncio.wait({task}, timeout=0.1)
         task.cancel()
-        if way is by_wait_for and sys.version_info < (3, 12):
-            # At this point asyncio's own version ignored the cancel if there was a result.
-            await asyncio.wait({task}, timeout=0.1)
-            task.cancel()
-        await ends(task)
-        await free(zk, other, path, ground)
-
-    run_in(loop, main())
+    await ends(task)
+    await free(zk, other, path, ground)
 
 
 @pytest.mark.parametrize("block", [False, True])
@@ -88,27 +84,23 @@ async def test_a_release_that_is_cancelled_goes_on(
 ) -> None:
     proxy = ground.proxy("1")
     async with zklock.Client(proxy.hosts, session_timeout=SESSION) as zk:
-        lock, leave = zk.mutex(path), asyncio.Event()
+        lock = zk.mutex(path)
 
         async def work() -> None:
             if block:
                 async with lock:
-                    await leave.wait()
-            else:
-                await lock.acquire()
-                await leave.wait()
-                await lock.release()
+                    return
+            await lock.acquire()
+            await lock.release()
 
+        deleting = hook(proxy, "hold-request", "delete", path)
         task = asyncio.create_task(work())
-        await queue(ground, path, 1)
-        hook = proxy("hold-request", "delete", "1", path)
-        leave.set()
-        assert await fired(ground, hook)
+        await asyncio.to_thread(deleting.wait)
         task.cancel()
         await ends(task)
         assert not lock.locked()
         assert zk.stats().owed == 1 and len(ground.children(path)) == 1
-        ground(f"open {hook}")
+        deleting.open()
         await settled(zk)
         assert ground.children(path) == []
         await (await other.aio.mutex(path).hold(timeout=0)).release()
@@ -117,14 +109,14 @@ async def test_a_release_that_is_cancelled_goes_on(
 async def test_a_cancel_while_it_connects_leaves_no_node(path: str, ground: Ground) -> None:
     proxy = ground.proxy("1")
     client = zklock.Client(proxy.hosts, session_timeout=SESSION)
-    hook = proxy("hold-reply", "connect", "1")
+    connecting = hook(proxy, "hold-reply", "connect")
     proxy("record")
     tasks = [asyncio.create_task(client.aio.mutex(path).acquire()) for _ in range(3)]
-    assert await fired(ground, hook)
+    await asyncio.to_thread(connecting.wait)
     for task in tasks[:2]:
         task.cancel()
         await ends(task)
-    ground(f"open {hook}")
+    connecting.open()
     # The connection is made for the call that still wants it, and for no other.
     assert await soon(tasks[2])
     assert proxy("messages").count("request:create:") == proxy("messages").count(f"request:create:{path}")
@@ -152,49 +144,44 @@ async def test_a_close_that_is_cancelled_goes_on(path: str, ground: Ground) -> N
     proxy = ground.proxy("1")
     zk = zklock.Client(proxy.hosts, session_timeout=20).aio
     await zk.mutex(path).acquire()
-    hook = proxy("hold-request", "close", "1")
+    held = hook(proxy, "hold-request", "close")
     closing = asyncio.ensure_future(zk.close())
-    assert await fired(ground, hook)
+    await asyncio.to_thread(held.wait)
     closing.cancel()
     await ends(closing)
     assert len(ground.children(path)) == 1
-    ground(f"open {hook}")
+    held.open()
     # Its session would last for longer.
     await queue(ground, path, 0)
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_what_a_cancelled_look_at_an_election_has_seen_the_next_one_tells(
+async def test_what_a_cancelled_look_at_an_election_has_seen_the_next_one_tells(
     zk: zklock.Client, other: zklock.Client, path: str, late: bool
 ) -> None:
-    loop = Loop()
-
-    async def main() -> None:
-        observer = other.aio.election(path).observe()
-        assert await soon(observer.next()) is None
-        look = asyncio.ensure_future(observer.next())
-        await steps(1)
-        calls = loop.count()
-        lead = elsewhere(zk.election(path).hold)
-        if late:
-            # The observer has seen it, and the loop was called, but the task has not gone on yet.
-            eventually(lambda: calls)
-        look.cancel()
-        await ends(look)
-        while (leader := await soon(observer.__anext__())) is None:
-            pass
-        assert leader.token == lead.token
-        # Several calls are served one after the other.
-        looks = [asyncio.ensure_future(observer.next()) for _ in range(2)]
-        await steps(1)
-        elsewhere(lead.release)
-        await soon(asyncio.wait(looks, return_when=asyncio.FIRST_COMPLETED))
-        lead = elsewhere(zk.election(path).hold)
-        told = [one and one.token for one in await soon(asyncio.gather(*looks))]
-        assert sorted(told, key=str) == sorted([lead.token, None], key=str)
-        elsewhere(lead.release)
-
-    run_in(loop, main())
+    observer = other.aio.election(path).observe()
+    assert await soon(observer.next()) is None
+    look = asyncio.ensure_future(observer.next())
+    await steps(1)
+    calls = counted()
+    lead = elsewhere(zk.election(path).hold)
+    if late:
+        # The observer has seen it, and the loop was called, but the task has not gone on yet.
+        eventually(lambda: calls)
+    look.cancel()
+    await ends(look)
+    while (leader := await soon(observer.__anext__())) is None:
+        pass
+    assert leader.token == lead.token
+    # Several calls are served one after the other.
+    looks = [asyncio.ensure_future(observer.next()) for _ in range(2)]
+    await steps(1)
+    elsewhere(lead.release)
+    await soon(asyncio.wait(looks, return_when=asyncio.FIRST_COMPLETED))
+    lead = elsewhere(zk.election(path).hold)
+    told = [one and one.token for one in await soon(asyncio.gather(*looks))]
+    assert sorted(told, key=str) == sorted([lead.token, None], key=str)
+    elsewhere(lead.release)
 
 
 async def test_a_cancelled_wait_at_a_barrier_leaves_nothing(zk: zklock.Client, path: str, ground: Ground) -> None:

@@ -14,34 +14,33 @@ import typing
 import warnings
 
 import pytest
-from aio.support import Loop, free, run_in, soon, steps
+from aio.support import SOON, Loop, counted, free, steps
 from ground import Ground
 from scenes import eventually, lose
 
 import zklock
 
-T = typing.TypeVar("T")
-Work = typing.Callable[[zklock.AsyncHold], typing.Coroutine[typing.Any, typing.Any, T]]
+Coroutine = typing.Coroutine[typing.Any, typing.Any, None]
+Work = typing.Callable[[zklock.AsyncHold], Coroutine]
 
 
-async def by_block(lock: zklock.AsyncLock, work: Work[T]) -> T:
+async def by_block(lock: zklock.AsyncLock, work: Work) -> None:
     async with lock as hold:
-        return await work(hold)
+        await work(hold)
 
 
-async def by_cancel_on_loss(lock: zklock.AsyncLock, work: Work[T]) -> T:
+async def by_cancel_on_loss(lock: zklock.AsyncLock, work: Work) -> None:
     async with await lock.hold() as hold, hold.cancel_on_loss() as same:
         assert same is hold
-        return await work(hold)
+        await work(hold)
 
 
-async def by_run(lock: zklock.AsyncLock, work: Work[T]) -> T:
+async def by_run(lock: zklock.AsyncLock, work: Work) -> None:
     async with await lock.hold() as hold:
-        return await hold.run(work(hold))
+        await hold.run(work(hold))
 
 
-WAYS = [by_block, by_cancel_on_loss, by_run]
-Way = typing.Callable[[zklock.AsyncLock, Work[typing.Any]], typing.Coroutine[typing.Any, typing.Any, typing.Any]]
+Way = typing.Callable[[zklock.AsyncLock, Work], Coroutine]
 
 
 async def expect_no_stray_cancel(own: int = 0) -> None:
@@ -58,14 +57,14 @@ def this_task() -> asyncio.Task[typing.Any]:
 
 
 async def endless() -> None:
-    await asyncio.Event().wait()
+    """What goes on until it is cancelled."""
+    await asyncio.sleep(SOON)
+    raise AssertionError("it was not cancelled")
 
 
 def lose_unheard(ground: Ground, hold: zklock.AsyncHold, calls: int = 1) -> None:
     """Makes it lost. The loop has been called, but stands still, and so learns of all in its next round."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, Loop)
-    made = loop.count()
+    made = counted()
     lose(ground, hold)
     eventually(lambda: len(made) == calls)
 
@@ -126,7 +125,7 @@ async def is_cancelled_while_it_cleans_up(ground: Ground, hold: zklock.AsyncHold
 
 
 # How a block ends then. Another's cancellation stays one, although the hold is lost too.
-ENDS: dict[typing.Callable[[Ground, zklock.AsyncHold], typing.Coroutine[typing.Any, typing.Any, None]], type[BaseException]] = {
+ENDS: dict[typing.Callable[[Ground, zklock.AsyncHold], Coroutine], type[BaseException]] = {
     fails: LookupError,
     fails_after_its_loss: LookupError,
     swallows_the_cancellation: zklock.LockLost,
@@ -140,23 +139,20 @@ ENDS: dict[typing.Callable[[Ground, zklock.AsyncHold], typing.Coroutine[typing.A
 OF_COUNTS = (is_lost_after_a_task_group_has_failed, is_cancelled_by_another_callback_for_the_loss)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [by_block, by_cancel_on_loss, by_run])
 @pytest.mark.parametrize("work", [work for work in ENDS if sys.version_info >= (3, 11) or work not in OF_COUNTS])
-def test_a_block_ends_as_its_work_does_or_with_its_loss(
+async def test_a_block_ends_as_its_work_does_or_with_its_loss(
     zk: zklock.Client, path: str, ground: Ground, way: Way, work: typing.Any
 ) -> None:
-    async def main() -> None:
-        with pytest.raises(ENDS[work]) as raised:
-            await way(zk.aio.mutex(path), lambda hold: work(ground, hold))
-        if ENDS[work] is LookupError:
-            assert raised.value.args == ("of the work",)
-            notes = getattr(raised.value, "__notes__", [])
-            assert ["others may have held the lock too" in note for note in notes] == [True] * (work is fails_after_its_loss)
-        # Before Python 3.13 a group of tasks never takes back its own cancellation.
-        of_a_group = work is is_lost_after_a_task_group_has_failed and sys.version_info < (3, 13)
-        await expect_no_stray_cancel(own=ENDS[work] is asyncio.CancelledError or of_a_group)
-
-    run_in(Loop(), soon(main()))
+    with pytest.raises(ENDS[work]) as raised:
+        await way(zk.aio.mutex(path), lambda hold: work(ground, hold))
+    if ENDS[work] is LookupError:
+        assert raised.value.args == ("of the work",)
+        notes = getattr(raised.value, "__notes__", [])
+        assert ["others may have held the lock too" in note for note in notes] == [True] * (work is fails_after_its_loss)
+    # Before Python 3.13 a group of tasks never takes back its own cancellation.
+    of_a_group = work is is_lost_after_a_task_group_has_failed and sys.version_info < (3, 13)
+    await expect_no_stray_cancel(own=ENDS[work] is asyncio.CancelledError or of_a_group)
 
 
 async def test_a_block_in_an_async_generator_is_refused_unless_it_is_its_consumers_block(
@@ -177,7 +173,7 @@ async def test_a_block_in_an_async_generator_is_refused_unless_it_is_its_consume
         with pytest.raises(zklock.LockLost):
             async with contextlib.asynccontextmanager(generator)() as hold:
                 lose(ground, hold)
-                await soon(endless())
+                await endless()
     await free(zk, other, path, ground)
 
 
@@ -312,7 +308,7 @@ async def test_a_block_without_its_lock_takes_back_its_cancellation(zk: zklock.C
         async with lock as hold:
             lose(ground, hold)
             with contextlib.suppress(asyncio.CancelledError):
-                await soon(endless())
+                await endless()
             with pytest.raises(zklock.LockLost):
                 await lock.release()
     await expect_no_stray_cancel()

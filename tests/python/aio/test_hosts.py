@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import types
 import typing
 
 import anyio
@@ -34,17 +35,13 @@ def run(request: pytest.FixtureRequest) -> Run:
     return HOSTS[request.param]
 
 
-def is_free(zk: zklock.Client, other: zklock.Client, path: str, ground: Ground) -> None:
-    asyncio.run(free(zk, other, path, ground))
-
-
 def test_a_loss_cancels_the_block_and_becomes_lock_lost(
     zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, run: Run
 ) -> None:
     done: list[str] = []
 
-    async def work(hold: zklock.BaseHold) -> None:
-        lose(ground, hold)
+    async def work(hold: zklock.BaseHold | None) -> None:
+        lose(ground, hold) if hold else ground(f"delete {path}/{ground.children(path)[0]}")
         try:
             await anyio.sleep_forever()
         finally:
@@ -76,12 +73,7 @@ def test_a_loss_cancels_the_block_and_becomes_lock_lost(
 
     @zk.mutex(path)
     async def by_decorator() -> None:
-        (node,) = ground.children(path)
-        ground(f"delete {path}/{node}")
-        try:
-            await anyio.sleep_forever()
-        finally:
-            done.append("cleaned up")
+        await work(None)
 
     async def main() -> None:
         for way in (by_block, by_thread, by_run, by_decorator, by_job):
@@ -128,7 +120,7 @@ def test_other_ends_of_the_block_stay_what_they_are(
         await anyio.sleep(0.01)
 
     run(main)
-    is_free(zk, other, path, ground)
+    asyncio.run(free(zk, other, path, ground))
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -163,7 +155,7 @@ def test_a_loss_ends_a_group_of_tasks_and_what_fails_in_it_comes_out(
 
     run(main)
     assert sorted(ended) == [0, 1, 2]
-    is_free(zk, other, path, ground)
+    asyncio.run(free(zk, other, path, ground))
 
 
 def test_nested_blocks_end_from_the_inside(zk: zklock.Client, path: str, ground: Ground, run: Run) -> None:
@@ -217,7 +209,7 @@ def test_trio_has_no_owner_for_a_reentrant_lock(zk: zklock.Client, path: str) ->
     trio.run(main)
 
 
-def test_trio_as_a_guest_of_asyncio_does_not_confuse_it(zk: zklock.Client, path: str, ground: Ground) -> None:
+async def test_trio_as_a_guest_of_asyncio_does_not_confuse_it(zk: zklock.Client, path: str, ground: Ground) -> None:
     """A task of trio and a task of asyncio in one thread."""
 
     async def in_trio() -> None:
@@ -225,20 +217,17 @@ def test_trio_as_a_guest_of_asyncio_does_not_confuse_it(zk: zklock.Client, path:
             lose(ground, hold)
             await trio.sleep_forever()
 
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        done = loop.create_future()
-        trio.lowlevel.start_guest_run(
-            in_trio, run_sync_soon_threadsafe=loop.call_soon_threadsafe, done_callback=done.set_result
-        )
-        with pytest.raises(zklock.LockLost, match=f"{path}/asyncio"):
-            async with zk.mutex(f"{path}/asyncio") as hold:
-                lose(ground, hold)
-                await asyncio.sleep(30)
-        with pytest.raises(zklock.LockLost, match=f"{path}/trio"):
-            (await asyncio.wait_for(done, 30)).unwrap()
-
-    asyncio.run(main())
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+    trio.lowlevel.start_guest_run(
+        in_trio, run_sync_soon_threadsafe=loop.call_soon_threadsafe, done_callback=done.set_result
+    )
+    with pytest.raises(zklock.LockLost, match=f"{path}/asyncio"):
+        async with zk.mutex(f"{path}/asyncio") as hold:
+            lose(ground, hold)
+            await asyncio.sleep(30)
+    with pytest.raises(zklock.LockLost, match=f"{path}/trio"):
+        (await asyncio.wait_for(done, 30)).unwrap()
     ground(f"delete-tree {path}")
 
 
@@ -248,23 +237,19 @@ def test_a_loss_after_the_end_of_trio_is_passed_over(
     hold = zk.mutex(path).hold()
     tried: list[str] = []
 
-    class Token:
-        """That of a run, which tells when it is used."""
-
-        def __init__(self, token: typing.Any) -> None:
-            self._token = token
-
-        def run_sync_soon(self, *call: typing.Any) -> None:
-            try:
-                self._token.run_sync_soon(*call)
-            finally:
-                tried.append("to cancel")
-
     async def main() -> object:
         block = hold.cancel_on_loss()
         await block.__aenter__()
         scope: typing.Any = block._scope
-        scope._token = Token(scope._token)
+        token = scope._token
+
+        def run_sync_soon(*call: typing.Any) -> None:
+            try:
+                token.run_sync_soon(*call)
+            finally:
+                tried.append("to cancel")
+
+        scope._token = types.SimpleNamespace(run_sync_soon=run_sync_soon)
         # The scope is left, and the alarm stays set.
         scope.leave(None)
         return block
@@ -280,13 +265,6 @@ def test_trio_is_told_that_only_blocks_of_a_lock_work_there(zk: zklock.Client, p
     lock, hold = zk.aio.mutex(path), zk.mutex(f"{path}/held").hold()
 
     async def main() -> None:
-        async def loss() -> None:
-            await hold.lost
-
-        async def client() -> None:
-            async with zklock.Client("127.0.0.1:1"):
-                raise AssertionError("it is connected")
-
         calls: list[typing.Callable[[], typing.Awaitable[object]]] = [
             lock.acquire,
             lock.hold,
@@ -294,8 +272,8 @@ def test_trio_is_told_that_only_blocks_of_a_lock_work_there(zk: zklock.Client, p
             lock.try_acquire,
             # There is nothing to wait for, but a call that works by chance in a test would fail in production.
             zk.aio.connect,
-            loss,
-            client,
+            lambda: hold.lost,
+            zklock.Client("127.0.0.1:1").__aenter__,
         ]
         for call in calls:
             with pytest.raises(RuntimeError, match="under trio .* make the blocking call in a thread"):

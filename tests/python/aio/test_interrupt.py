@@ -1,4 +1,7 @@
-"""Ctrl-C while ``asyncio.run`` waits: it ends that at once, and leaves no node. Other signals cancel a task: see test_cancel.py."""
+"""Ctrl-C ends a program that waits in ``asyncio.run`` or in a blocking call at once, and leaves no node.
+
+Other signals cancel a task: see test_cancel.py. For what else an interrupted call leaves see guests/test_signals.py.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +9,42 @@ import signal
 
 import pytest
 from ground import Ground
-from guests.programs import Start
+from guests.programs import BEGIN, Start
 from punctual import not_later
 
 import zklock
 
-WAITS = """
-import asyncio, sys, zklock
-
+# A session that outlives the test: what is gone was deleted.
+PROGRAMS = {
+    "asyncio": """
 async def main():
-    # A session that outlives the test: what is gone was deleted.
-    async with zklock.Client(sys.argv[1], session_timeout=20) as zk:
-        async with zk.mutex(sys.argv[2]):
-            print("holds", flush=True)
+    async with zklock.Client(hosts, session_timeout=20) as zk:
+        async with zk.mutex(path):
+            say("holds")
             await asyncio.Event().wait()
 
 asyncio.run(main())
-"""
+""",
+    "threads": """
+with zklock.Client(hosts, session_timeout=20) as zk:
+    with zk.mutex(path) as hold:
+        say("holds")
+        hold.lost.wait()
+""",
+}
 
+
+@pytest.mark.parametrize("face", PROGRAMS)
 @pytest.mark.parametrize("holds", [False, True])
 def test_an_interrupted_program_ends_its_wait_and_leaves_no_node(
-    start: Start, hosts: str, other: zklock.Client, path: str, ground: Ground, holds: bool
+    start: Start, hosts: str, other: zklock.Client, path: str, ground: Ground, face: str, holds: bool
 ) -> None:
     lock = other.mutex(path)
     if not holds:
         lock.acquire()
-    program = start(WAITS, hosts, path)
+    program = start(BEGIN + PROGRAMS[face], hosts, path)
     program.expect("holds") if holds else ground.expect_children(path, 2)
-    program.signal(signal.SIGINT)
-    status, out, err, seconds = program.finish()
+    status, out, err, seconds = program.finish(by=signal.SIGINT)
     # The wait ends in milliseconds, but the interpreter takes longer.
     not_later(seconds, 5)
     assert status == -signal.SIGINT and out == "" and err.rstrip().endswith("KeyboardInterrupt"), err

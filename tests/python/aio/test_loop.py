@@ -13,6 +13,7 @@ import pytest
 from aio.support import SOON, Loop, free, queue, run_in, settled, soon, steps, true
 from ground import Ground
 from punctual import not_later
+from scenes import without_garbage
 
 import zklock
 
@@ -22,15 +23,6 @@ def quiet() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda loop, context: None)
     return loop
-
-
-def gone(condition: typing.Callable[[], bool]) -> bool:
-    """Waits for a condition without a loop, while garbage is collected."""
-    end = time.monotonic() + 30
-    while not condition() and time.monotonic() < end:
-        gc.collect()
-        time.sleep(0.01)
-    return condition()
 
 
 def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
@@ -43,7 +35,7 @@ def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
     hold.release()
-    assert gone(lambda: zk.stats().grants == 1)
+    without_garbage(lambda: zk.stats().grants == 1)
     # Nobody can receive the grant any more, but it is kept as long as the task exists.
     assert not zk.mutex(path).locked()
     del task
@@ -68,7 +60,7 @@ def test_a_loop_closed_while_a_task_holds_frees_the_lock(
     loop.close()
     del task
     # The block ends with its task, which is garbage.
-    assert gone(lambda: not lock.locked())
+    without_garbage(lambda: not lock.locked())
     ground.expect_children(path, 0)
     asyncio.run(free(zk, other, path, ground))
 
@@ -176,4 +168,4 @@ def test_a_loop_is_not_kept_by_what_was_waited_for_in_it(zk: zklock.Client, path
     loop.close()
     kept = weakref.ref(loop)
     del loop
-    assert gone(lambda: kept() is None)
+    without_garbage(lambda: kept() is None)

@@ -1,22 +1,21 @@
-"""Programs in separate interpreters, which tests control while they run."""
+"""Programs of their own, which tests control while they run."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import pathlib
-import queue
+import re
+import signal
 import subprocess
-import sys
-import threading
 import time
 import typing
 
+from scenes import eventually
+
 # Since 3.12 a fork of a process with threads warns, but some tests are about such forks.
 OPTIONS: typing.Final = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
-# How soon a program goes on after a signal.
-SOON: typing.Final = 0.05
-
 
 # What most programs begin with. Those that take more arguments find them in `more`.
 BEGIN = """
@@ -52,122 +51,86 @@ class Ended(typing.NamedTuple):
 
 
 class Program:
-    """A running program. It is killed at the end of the test, if it has not ended by then."""
+    """A running program. It is killed at the end of the test with all that it has started, if it has not ended by then."""
 
-    def __init__(self, folder: pathlib.Path, text: str, arguments: tuple[str, ...], options: tuple[str, ...]) -> None:
-        file = folder / "program.py"
-        file.write_text(text)
-        self._errors = folder / "errors"
-        with self._errors.open("w") as errors:
+    def __init__(self, words: typing.Sequence[str], folder: pathlib.Path, patience: float = 30.0, **more: typing.Any) -> None:
+        self._out, self._errors, self._patience, self._read = folder / "out", folder / "errors", patience, 0
+        with self._out.open("w") as out, self._errors.open("w") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", *options, str(file), *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
+                words, stdin=subprocess.PIPE, stdout=out, stderr=errors, text=True, start_new_session=True, **more
             )
-        self._lines: queue.Queue[str] = queue.Queue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.put(line.rstrip("\n"))
 
     def errors(self) -> str:
         """Its stderr so far."""
         return self._errors.read_text()
 
-    def line(self, within: float = 30.0) -> str:
+    def log(self) -> str:
+        """All of its output so far."""
+        return self._out.read_text() + self.errors()
+
+    def unread(self) -> list[str]:
+        """The lines of its output so far that were not read."""
+        return self._out.read_text().splitlines(keepends=True)[self._read :]
+
+    def line(self, within: float | None = None) -> str:
         """The next line of its output."""
-        try:
-            return self._lines.get(timeout=within)
-        except queue.Empty:
-            raise AssertionError(f"nothing was said within {within} s; errors: {self.errors()}") from None
+        eventually(lambda: "\n" in "".join(self.unread()[:1]), within or self._patience, self.log)
+        self._read += 1
+        return self._out.read_text().splitlines()[self._read - 1]
 
-    def is_quiet(self) -> bool:
-        """Whether nothing was said that was not read."""
-        return self._lines.empty()
-
-    def expect(self, line: str, within: float = 30.0) -> None:
+    def expect(self, line: str, within: float | None = None) -> None:
         assert self.line(within) == line, self.errors()
+
+    def said(self, pattern: str, times: int = 1, within: float | None = None) -> list[str]:
+        """Waits until it has printed something this number of times."""
+
+        def found() -> list[str]:
+            return re.findall(pattern, self.log())
+
+        eventually(lambda: len(found()) >= times or self.process.poll() is not None, within or self._patience, self.log)
+        assert len(found()) >= times, f"{pattern} was said {len(found())} times: {self.log()}"
+        return found()
 
     def tell(self, line: str = "go on") -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def signal(self, number: int) -> float:
-        """Sends it a signal. Returns when, on the clock that all processes share."""
-        now = time.monotonic()
-        self.process.send_signal(number)
-        return now
-
-    def await_sleep(self, within: float = 30.0) -> None:
-        """Waits until its main thread sleeps, in five checks in a row."""
-        stat = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/stat")
-        looks, until = 0, time.monotonic() + within
-        while looks < 5:
-            assert time.monotonic() < until, "its main thread does not sleep"
-            looks = looks + 1 if stat.read_text().rpartition(")")[2].split()[0] == "S" else 0
-            time.sleep(0.01)
-
-    def finish(self, within: float = 30.0) -> Ended:
-        """Waits for its end."""
+    def finish(self, within: float | None = None, by: signal.Signals | None = None) -> Ended:
+        """Waits for its end, after this signal."""
         begun = time.monotonic()
-        status = self.process.wait(timeout=within)
-        seconds = time.monotonic() - begun
-        self._reader.join(timeout=30)
-        out = []
-        while not self._lines.empty():
-            out.append(self._lines.get())
-        return Ended(status, "\n".join(out), self.errors(), seconds)
+        if by is not None:
+            self.process.send_signal(by)
+        eventually(lambda: self.process.poll() is not None, within or self._patience, self.log)
+        return Ended(self.process.returncode, "".join(self.unread()).rstrip("\n"), self.errors(), time.monotonic() - begun)
 
-    def ends_well(self, out: str = "", within: float = 30.0) -> float:
+    def ends_well(self, out: str = "", within: float | None = None) -> float:
         """Waits for its end, which must be a success, without errors, and with this output that was not read. Returns how long it waited."""
         ended = self.finish(within)
         assert ended[:3] == (0, out, ""), ended.err
         return ended.seconds
 
     def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait(timeout=10)
-        self._reader.join(timeout=10)
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            try:
-                pipe.close()
-            except OSError:
-                pass  # it no longer reads its input
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=30)
+        assert self.process.stdin is not None
+        # It no longer reads its input.
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
 
 
-class Start(typing.Protocol):
-    """The type of the fixture ``start``, which starts programs."""
-
-    def __call__(self, text: str, *arguments: str, options: tuple[str, ...] = OPTIONS) -> Program: ...
-
-
+# The type of the fixture ``start``, which starts a program in Python with these arguments and ``options``.
+Start = typing.Callable[..., Program]
 # The type of the fixture ``run``, which runs a program that gets the hosts, the path, and what else is given. It must end well.
 Run = typing.Callable[..., float]
 
 
-class Calls(logging.Handler):
-    """A handler of the log that calls a function with each line."""
-
-    def __init__(self, call: typing.Callable[[str], object]) -> None:
-        super().__init__()
-        self.call = call
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.call(record.getMessage())
-
-
 @contextlib.contextmanager
-def logged(handler: logging.Handler, level: int = logging.NOTSET) -> typing.Iterator[None]:
-    """Has this handler of the log, and this level if one is given."""
-    logger = logging.getLogger("zklock")
+def logged(tell: typing.Callable[[logging.LogRecord], object], level: int = logging.NOTSET) -> typing.Iterator[None]:
+    """Hands each record of the log to a function, and sets this level if one is given."""
+    logger, handler = logging.getLogger("zklock"), logging.Handler()
+    handler.emit = tell  # type: ignore[method-assign, assignment]
     before = logger.level
     logger.setLevel(level or before)
     logger.addHandler(handler)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-import typing
 
 from ground import Ground
-from guests.programs import Calls, logged
-from scenes import eventually
+from guests.programs import logged
+from scenes import eventually, lose
 
 import zklock
 
 # The number of callbacks that run at once. Any more wait.
 AT_ONCE = 32
-
-
-def lose(ground: Ground, holds: typing.Iterable[zklock.Hold]) -> None:
-    for hold in holds:
-        ground(f"delete {hold.node}")
 
 
 def test_those_of_one_hold_follow_each_other(zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -35,7 +30,7 @@ def test_those_of_one_hold_follow_each_other(zk: zklock.Client, ground: Ground, 
 
     for number in range(30):
         hold.on_lost(lambda _, number=number: tell(number))  # type: ignore[misc]
-    lose(ground, [hold])
+    lose(ground, hold)
     assert hold.lost.wait(timeout=30)
     # The hold is lost already.
     hold.on_lost(lambda _: tell(30))
@@ -46,19 +41,19 @@ def test_those_of_one_hold_follow_each_other(zk: zklock.Client, ground: Ground, 
 def test_a_slow_handler_of_the_log_delays_neither_them_nor_locks(zk: zklock.Client, ground: Ground, path: str) -> None:
     may_end, has_ended = threading.Event(), threading.Event()
 
-    def emit(line: str) -> None:
-        if "hold lost" in line and may_end.wait(30):
+    def tell(record: logging.LogRecord) -> None:
+        if "hold lost" in record.getMessage() and may_end.wait(30):
             has_ended.set()
 
-    with logged(Calls(emit)):
+    with logged(tell):
         holds = [zk.mutex(f"{path}-{number}").hold() for number in range(2)]
-        lose(ground, holds[:1])
+        lose(ground, holds[0])
         assert holds[0].lost.wait(timeout=30)
         for _ in range(20):
             with zk.mutex(path) as hold:
                 assert hold.confirm() > 0
         holds[1].on_lost(lambda _: may_end.set())
-        lose(ground, holds[1:])
+        lose(ground, holds[1])
         assert has_ended.wait(30)
 
 
@@ -79,7 +74,8 @@ def test_beyond_the_bound_they_wait_and_none_is_forgotten(zk: zklock.Client, gro
 
     for hold in holds:
         hold.on_lost(slow)
-    lose(ground, holds)
+    for hold in holds:
+        lose(ground, hold)
     eventually(lambda: running == AT_ONCE)
     may_end.set()
     eventually(lambda: told == len(holds))

@@ -12,18 +12,14 @@ import warnings
 import weakref
 
 import pytest
+from aio.support import Loop
 from ground import Ground
-from scenes import eventually, in_asyncio, lose
+from scenes import eventually, in_asyncio, lose, without_garbage
 
 import zklock
 from zklock import ConnectionState, LossReason
 
 CONNECTED, DISCONNECTED, CLOSED = ConnectionState.CONNECTED, ConnectionState.DISCONNECTED, ConnectionState.CLOSED
-
-
-def is_collected(known: weakref.ref[typing.Any]) -> bool:
-    gc.collect()
-    return known() is None
 
 
 def have_run() -> bool:
@@ -92,39 +88,30 @@ def test_a_client_that_is_collected_tells_nothing(
     gc.collect()
     assert known() is not None
     del told
-    eventually(lambda: is_collected(known))
+    without_garbage(lambda: known() is None)
     witness.waits_for_the_end()
     assert unraisable == []
     assert witness.states == heard and states.empty()
 
 
-class BlockedLoop(asyncio.SelectorEventLoop):
-    """A loop that blocks the thread that hands over callbacks while that wakes it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_blocked, self.go_on = threading.Event(), threading.Event()
-
-    def call_soon_threadsafe(  # type: ignore[override]
-        self, callback: typing.Any, *given: typing.Any, context: typing.Any = None
-    ) -> asyncio.Handle:
-        self.is_blocked.set()
-        assert self.go_on.wait(30)
-        return super().call_soon_threadsafe(callback, *given, context=context)
-
-
 @pytest.fixture
 def blocked(zk: zklock.Client, path: str) -> typing.Iterator[threading.Event]:
-    """Blocks the hand-over of callbacks until the result is set."""
-    loop, barrier = BlockedLoop(), zk.barrier(path)
+    """Blocks the thread that hands over callbacks, while it wakes a loop, until the result is set."""
+    loop, barrier, is_blocked, go_on = Loop(), zk.barrier(path), threading.Event(), threading.Event()
+
+    def block() -> None:
+        is_blocked.set()
+        go_on.wait(30)
+
+    loop.before_a_call = block
     barrier.set()
     waits = loop.create_task(barrier.aio.wait())
     loop.run_until_complete(asyncio.sleep(0))
     # This wakes the task.
     barrier.remove()
-    assert loop.is_blocked.wait(30)
-    yield loop.go_on
-    loop.go_on.set()
+    assert is_blocked.wait(30)
+    yield go_on
+    go_on.set()
     loop.run_until_complete(waits)
     loop.close()
 
@@ -164,7 +151,7 @@ def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
     assert witness.states[-1] is CLOSED and witness.states.count(CLOSED) == 1
     assert states.empty() and unraisable == []
     # Reports do not keep the client alive any longer.
-    eventually(lambda: is_collected(known))
+    without_garbage(lambda: known() is None)
 
 
 def waiting(client: zklock.Client, path: str) -> object:
@@ -218,7 +205,7 @@ def test_a_callback_of_a_client_stays_as_long_as_something_keeps_the_client(
     proxy("reset")
     assert states.get(timeout=10) is DISCONNECTED
     kept.clear()
-    eventually(lambda: is_collected(known))
+    without_garbage(lambda: known() is None)
     zk.barrier(path).remove()
 
 
@@ -240,7 +227,6 @@ class Stops:
 
     def __init__(self, acquire: Acquire, *others: object) -> None:
         self.reasons: queue.Queue[LossReason] = queue.Queue()
-        self.has_begun = threading.Event()
         # Among its attributes the collector frees this one after those that the callback needs.
         self.others = others
         # These are younger than this object, and so are collected later.
@@ -248,7 +234,6 @@ class Stops:
         self.hold.on_lost(self.stop)
 
     def stop(self, reason: LossReason) -> None:
-        self.has_begun.set()
         self.reasons.put(reason)
 
 
@@ -264,18 +249,14 @@ def test_a_hold_that_is_lost_while_it_is_collected_tells_nothing(
 ) -> None:
     def acquire() -> tuple[zklock.Hold, zklock.Client]:
         client = zklock.Client(ground("servers"), session_timeout=4)
-        lock = client.mutex(path)
-        lock.acquire()
-        assert lock.current is not None
-        return lock.current, client
+        return acquired(client.mutex(path)), client
 
     if way == "value":
         stops = Stops(lambda: (zk.mutex(path).hold(), zk))
     else:
         # The warning is about this other hold.
         stops = Stops(acquire, zk.mutex(f"{path}-2").hold())
-    known, node, loss = weakref.ref(stops), stops.hold.node, stops.hold.lost
-    has_begun, reasons = stops.has_begun, stops.reasons
+    known, node, loss, reasons = weakref.ref(stops), stops.hold.node, stops.hold.lost, stops.reasons
     lost: list[bool] = []
 
     def in_the_middle(*_: object, **__: object) -> None:
@@ -297,8 +278,7 @@ def test_a_hold_that_is_lost_while_it_is_collected_tells_nothing(
             gc.enable()
     assert known() is None and lost == [True]
     all_is_decided(other, ground, path)
-    assert unraisable == []
-    assert not has_begun.is_set() and reasons.empty()
+    assert unraisable == [] and reasons.empty()
 
 
 def test_a_hold_that_is_forgotten_after_its_loss_has_told_it(
@@ -351,7 +331,7 @@ def test_a_callback_of_a_hold_stays_as_long_as_something_keeps_the_hold(
     assert reasons.get(timeout=10) is LossReason.NODE_DELETED
     # The callback is called once, and then dropped.
     del kept
-    eventually(lambda: is_collected(known))
+    without_garbage(lambda: known() is None)
     assert reasons.empty()
 
 
@@ -359,15 +339,12 @@ def test_what_acquire_got_does_not_keep_a_client_that_its_callback_has(ground: G
     class Keeper:
         def __init__(self) -> None:
             self.client = zklock.Client(hosts, session_timeout=4)
-            lock = self.client.mutex(path)
-            assert lock.acquire()
-            assert lock.current is not None
             # This Python object of the hold goes at once, but the client keeps the hold.
-            lock.current.on_lost(self.stop)
+            acquired(self.client.mutex(path)).on_lost(self.stop)
 
         def stop(self, reason: LossReason) -> None:
             pass
 
     known = weakref.ref(Keeper())
-    eventually(lambda: is_collected(known))
+    without_garbage(lambda: known() is None)
     ground.expect_children(path, 0)

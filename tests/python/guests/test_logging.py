@@ -10,29 +10,26 @@ import typing
 
 import pytest
 from ground import Ground
-from guests.programs import Calls, Start, logged
-from scenes import in_asyncio, lose
+from guests.programs import Start, logged
+from scenes import eventually, in_asyncio, lose
 
 import zklock
 
 ROOT = pathlib.Path(__file__).parents[3]
 
 
-class Lines(logging.Handler):
-    """Keeps the records, and can wait for one."""
+class Lines:
+    """Keeps the records, and can wait for the next one that has a pattern."""
 
     def __init__(self) -> None:
-        super().__init__(logging.NOTSET)
         self.records: list[logging.LogRecord] = []
-        self._queue: queue.Queue[logging.LogRecord] = queue.Queue()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-        self._queue.put(record)
+        self._read = 0
 
     def wait_for(self, pattern: str) -> logging.LogRecord:
         while True:
-            record = self._queue.get(timeout=10)
+            eventually(lambda: len(self.records) > self._read, within=10)
+            self._read += 1
+            record = self.records[self._read - 1]
             if re.search(pattern, record.getMessage()):
                 return record
 
@@ -41,7 +38,7 @@ class Lines(logging.Handler):
 def lines() -> typing.Iterator[Lines]:
     """Collects everything that is logged. Clients that are made from now on log everything."""
     lines = Lines()
-    with logged(lines, logging.DEBUG):
+    with logged(lines.records.append, logging.DEBUG):
         yield lines
 
 
@@ -190,11 +187,10 @@ def test_false_is_explained(lines: Lines, zk: zklock.Client, other: zklock.Clien
 def test_a_handler_that_raises_does_no_harm(
     lines: Lines, ground: Ground, hosts: str, path: str, unraisable: list[typing.Any]
 ) -> None:
-    class Raises(logging.Handler):
-        def handle(self, record: logging.LogRecord) -> bool:
-            raise KeyError("a mistake of the handler")
+    def fail(record: logging.LogRecord) -> None:
+        raise KeyError("a mistake of the handler")
 
-    with logged(Raises()), zklock.Client(hosts, session_timeout=4) as zk:
+    with logged(fail), zklock.Client(hosts, session_timeout=4) as zk:
         lines.wait_for("session opened")
         hold = zk.mutex(path).hold()
         with zklock.Client(hosts, session_timeout=4) as another:
@@ -209,15 +205,15 @@ def test_a_handler_that_raises_does_no_harm(
 def test_a_handler_may_use_the_library(zk: zklock.Client, ground: Ground, path: str) -> None:
     held: queue.Queue[str] = queue.Queue()
 
-    def use(line: str) -> None:
-        if "hold lost" not in line:
+    def use(record: logging.LogRecord) -> None:
+        if "hold lost" not in record.getMessage():
             return
         repr(zk), zk.stats(), zk.mutex(path).locked()
         with zk.mutex(path) as hold:
             got = hold.path
         held.put(got)
 
-    with logged(Calls(use), logging.DEBUG):
+    with logged(use, logging.DEBUG):
         lost = zk.mutex(path).hold()
         ground(f"delete {lost.node}")
         assert held.get(timeout=10) == path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 from ground import Ground
@@ -125,15 +124,6 @@ async def test_in_asyncio(zk: zklock.Client, path: str) -> None:
     hold = await lock.hold()
     says(hold, f'<zklock.AsyncHold of "{path}" held for {SECONDS} at least, token .*>')
     says(hold.guarded(), f'<zklock.AsyncGuarded by the hold of "{path}", 0 writes>')
-    waiting = zk.aio.mutex(path).acquire()
-
-    async def wait() -> None:
-        await waiting
-
-    task = asyncio.ensure_future(wait())
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    waiting.close()
     await hold.release()
     says(hold, f'<zklock.AsyncHold of "{path}" released, token .*>')
 

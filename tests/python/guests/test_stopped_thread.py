@@ -48,23 +48,17 @@ def stop(number):
         time.sleep(0.001)
 
 
-def meanwhile(wait):
-    "What this waits for comes while the thread does nothing."
-    stop(signal.SIGSYS)
-    result = wait()
-    assert is_stopped()
-    stop(signal.SIGTRAP)
-    return result
-
-
 def queue(client):
     return len(client.mutex(path).contenders())
 """
 
+BLOCKING = """
+stop(signal.SIGSYS)
+assert zk.mutex(path).acquire(timeout=0.3) is False
+"""
 FACES = {
-    "threads": """
-assert meanwhile(lambda: zk.mutex(path).acquire(timeout=0.3)) is False
-""",
+    "threads": BLOCKING,
+    "gevent": "import gevent.monkey\ngevent.monkey.patch_all()\n" + BLOCKING,
     "asyncio": """
 async def main():
     lock = zk.aio.mutex(path)
@@ -79,18 +73,14 @@ async def main():
         await lock.hold(timeout=0.3)
     except zklock.Timeout:
         pass
-    assert is_stopped()
-    stop(signal.SIGTRAP)
 
 asyncio.run(main())
 """,
-    "gevent": """
-import gevent.monkey
-gevent.monkey.patch_all()
-assert meanwhile(lambda: zk.mutex(path).acquire(timeout=0.3)) is False
-""",
 }
+# All of that came while the thread did nothing.
 END = """
+assert is_stopped()
+stop(signal.SIGTRAP)
 until(lambda: not zk.stats().owed and queue(zk) == 1)
 """
 

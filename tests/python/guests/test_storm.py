@@ -13,6 +13,7 @@ import pytest
 from ground import Ground
 from guests.programs import BEGIN, Start
 from punctual import not_later
+from scenes import Attempt
 
 import zklock
 
@@ -57,39 +58,22 @@ def is_over():
     return sum(landed.values()) >= count and has_all or time.perf_counter() > begun + 100
 
 
-def block():
+def block(inner=kind == "reentrant"):
     global phase
     phase = "enter"
-    with lock as hold:
-        phase = "body"
-        assert hold.valid_for() > 0
-        work()
-        phase = "exit"
-    phase = "outside"
-
-
-def nested_blocks():
-    global phase
-    phase = "enter"
-    with lock:
-        block()
-        phase = "exit"
-    phase = "outside"
-
-
-def block_of_a_value():
-    global phase
-    phase = "enter"
-    with lock.hold() as hold:
-        phase = "body"
-        work()
+    with lock.hold() if kind == "value" else lock as hold:
+        if inner:
+            block(inner=False)
+        else:
+            phase = "body"
+            assert hold.valid_for() > 0
+            work()
         phase = "exit"
     del hold
     phase = "outside"
 
 
 zk.connect()
-run = {"reentrant": nested_blocks, "value": block_of_a_value}.get(kind, block)
 
 
 def gauge():
@@ -97,7 +81,7 @@ def gauge():
     working, took = 0.0, []
     for _ in range(20):
         start = time.perf_counter()
-        run()
+        block()
         took.append(time.perf_counter() - start)
     # A tenth of a turn is work: less would be missed.
     working = sorted(took)[10] / 9
@@ -113,7 +97,7 @@ while not is_over():
         while True:
             is_armed = True
             signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 1.1 * usual))
-            run()
+            block()
     except KeyboardInterrupt:
         phase = "outside"
 is_armed = False
@@ -153,18 +137,16 @@ def test_a_storm_of_interrupts_leaves_nothing(
             with zk.mutex(at):
                 pass
 
-    contenders = [threading.Thread(target=contend) for _ in range(2 if kind == "contended" else 0)]
+    contenders = [Attempt(contend) for _ in range(2 if kind == "contended" else 0)]
     # If an interrupt hits a hold as a value on its way to `with`, the collector releases it, with a warning.
     options = ("-W", "error", *(("-W", "ignore::ResourceWarning") if kind in ("free", *WAYS) else ()))
-    for contender in contenders:
-        contender.start()
     try:
         program = start(STORM, hosts, at, kind, str(count), options=options)
         landed, left, losses = json.loads(program.line(within=150))
     finally:
         is_over.set()
         for contender in contenders:
-            contender.join()
+            contender.result()
     assert (left, losses) == ([False, False], 0)
     # Its session lives on, so nodes that are in the queues now would stay.
     for queue in (at, f"{at}-2", f"{at}-3"):

@@ -46,8 +46,7 @@ def test_ends_at_ctrl_c(start: Start, is_waiting: bool) -> None:
         # Connect first, so that the order is being executed, or soon will be. (A new node would end its wait.)
         with zklock.Client(hosts):
             pass
-    program.signal(signal.SIGINT)
-    assert program.finish()[:3] == (-signal.SIGINT, "", "")
+    assert program.finish(by=signal.SIGINT)[:3] == (-signal.SIGINT, "", "")
 
 
 @pytest.mark.parametrize("is_ignored", [False, True])
