@@ -50,21 +50,6 @@ TEST(while_holding) {
     wait_for_contenders(at, 0);
 }
 
-/* Runs a program that ends with this status in time, and has said this. */
-static void ends(const char *mode, const char *words) {
-    int64_t begun = now_ms();
-    const char *said = run_program(mode, servers(), fresh_path(), EXITED(3));
-    CHECK(now_ms() - begun < ENDS_MS);
-    if (strcmp(said, words)) failed(__FILE__, __LINE__, "it said: %s", said);
-}
-
-/* A program with the name of its test, which runs it this often. */
-#define ENDS(name, times, words)                                   \
-    TEST(name) {                                                   \
-        for (int time = 0; time < times; time++) ends(#name, words); \
-    }                                                              \
-    MODE(name)
-
 static int is_running;
 
 static void never_returns(zklock_hold *lost, zklock_reason reason, void *context) {
@@ -116,12 +101,6 @@ static void clean_up(void) {
     free_all(hold, lock, client);
     make_every_call(hosts, path);
     say("cleaned up");
-}
-
-ENDS(with_calls_in_a_handler_of_atexit, 1, "cleaned up\n") {
-    CHECK(!atexit(clean_up));
-    begin(words);
-    return 3;
 }
 
 static void clean_up_late(void) {

@@ -2,7 +2,6 @@
 // function, may make every call: no hang, no crash, and the right exit code.
 
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 
@@ -65,38 +64,28 @@ guarded &of_the_function() {
     return held;
 }
 
-int run(const std::string &mode) {
-    if (mode == "exit in a thread") {
-        of_the_program.hold();
-        std::thread([] {
-            of_the_thread.hold();
-            std::exit(3);
-        }).join();
-    }
-    if (mode == "all") {
-        of_the_program.hold();
-        of_the_function().hold();
-        std::thread([] { of_the_thread.hold(); }).join();
-        of_the_thread.hold();
-    }
-    return 3;
-}
-
-bool says(const char *mode, const char *words) {
-    return !std::strcmp(run_program(mode, servers(), fresh_path(), EXITED(3)), words);
-}
+void begin(char **words) { hosts = words[0], path = words[1]; }
 
 } // namespace
 
 // A thread that calls exit destroys its own objects first, then the statics.
-TEST(those_of_a_thread_that_exits) { CHECK(says("exit in a thread", "thread_local\nstatic\n")); }
-TEST(statics_those_of_functions_and_of_threads) { CHECK(says("all", "thread_local\nthread_local\nfunction\nstatic\n")); }
-
-int main(int count, char **words) {
-    if (count == 5 && !std::strcmp(words[1], "child")) {
-        hosts = words[3], path = words[4];
-        alarm(60);
-        return run(words[2]);
-    }
-    return run_tests("standalone max-session=4000", count, words);
+ENDS(those_of_a_thread_that_exits, 1, "thread_local\nstatic\n") {
+    begin(words);
+    of_the_program.hold();
+    std::thread([] {
+        of_the_thread.hold();
+        std::exit(3);
+    }).join();
+    return 1;
 }
+
+ENDS(statics_those_of_functions_and_of_threads, 1, "thread_local\nthread_local\nfunction\nstatic\n") {
+    begin(words);
+    of_the_program.hold();
+    of_the_function().hold();
+    std::thread([] { of_the_thread.hold(); }).join();
+    of_the_thread.hold();
+    return 3;
+}
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000")

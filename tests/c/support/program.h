@@ -139,6 +139,19 @@ static size_t modes_count __attribute__((unused));
     TEST(name) { run_program(#name, servers(), fresh_path(), EXITED(0)); }                 \
     static void name##_alone(char **words)
 
+/* A test in a program of its own, run this often, which must end in time with the status 3 and without output on stderr, and has said
+ * these words. */
+#define ENDS(name, times, words)                                                                         \
+    TEST(name) {                                                                                         \
+        for (int time = 0; time < (times); time++) {                                                     \
+            int64_t begun = now_ms();                                                                    \
+            const char *said = run_program(#name, servers(), fresh_path(), EXITED(3));                   \
+            CHECK(now_ms() - begun < ENDS_MS);                                                           \
+            if (strcmp(said, words)) failed(__FILE__, __LINE__, "it said: %s", said);                    \
+        }                                                                                                \
+    }                                                                                                    \
+    MODE(name)
+
 /* The tests of a program that is also one of its modes, if it is asked to. */
 #define TEST_OR_CHILD_MAIN(start)                                                                   \
     int main(int count, char **words) {                                                             \
