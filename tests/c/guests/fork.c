@@ -9,7 +9,6 @@
 #include "calls.h"
 
 #include <spawn.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #define FORKS 60
@@ -62,27 +61,6 @@ static pid_t plain_fork(void) { return fork(); }
 static pid_t bare_fork(void) { return _Fork(); }
 static pid_t bare_clone(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
 
-TEST(a_child_is_refused_by_every_call) {
-    pid_t (*const ways[])(void) = {plain_fork, bare_fork, bare_clone};
-    handles on = all_handles(servers(), fresh_path());
-    for (size_t way = 0; way < COUNT(ways); way++) {
-        pid_t child = ways[way]();
-        CHECK(child >= 0);
-        if (!child) {
-            check_refused(&on);
-            /* The same in a child of the child. */
-            pid_t grandchild = ways[way]();
-            if (grandchild) CHECK(reaped(grandchild, ENDS_MS) == 0);
-            check_refused(&on);
-            check_free(&on);
-            _exit(0);
-        }
-        CHECK(reaped(child, 2 * ENDS_MS) == 0);
-        becomes_valid(on.hold);
-    }
-    end_handles(&on);
-}
-
 /* The child has a thread for callbacks as well. */
 static void lose_in_child(const char *path) {
     zklock_lock *lock = new_mutex(new_client(), path, 0);
@@ -94,21 +72,22 @@ static void lose_in_child(const char *path) {
     zklock_hold_free(hold);
 }
 
-TEST(a_child_and_its_child_lock_for_themselves) {
+TEST(a_child_is_refused_by_every_call_and_locks_for_itself) {
+    pid_t (*const ways[])(void) = {plain_fork, bare_fork, bare_clone};
     handles on = all_handles(servers(), fresh_path());
     const char *path = strdup(fresh_path());
-    for (int round = 0; round < 5; round++) {
-        pid_t child = new_child();
+    for (size_t way = 0; way < COUNT(ways); way++) {
+        pid_t child = ways[way]();
+        CHECK(child >= 0);
         if (!child) {
+            check_refused(&on);
             lock_once(servers(), path);
-            pid_t grandchild = new_child();
-            if (!grandchild) {
-                lose_in_child(path);
-                check_refused(&on);
-                _exit(0);
-            }
-            CHECK(reaped(grandchild, ENDS_MS) == 0);
-            lock_once(servers(), path);
+            /* The same in a child of the child. */
+            pid_t grandchild = ways[way]();
+            if (grandchild) CHECK(reaped(grandchild, ENDS_MS) == 0);
+            check_refused(&on);
+            lose_in_child(path);
+            check_free(&on);
             _exit(0);
         }
         lock_once(servers(), path);
@@ -276,15 +255,6 @@ TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
 
 /* ---- Separate programs. ---- */
 
-/* Holds the lock until the test lets it go on, and ends. */
-static int holds(zklock_client *client, const char *path) {
-    zklock_hold *hold = acquire(new_mutex(client, path, 0), SOON_MS);
-    go_ahead("held");
-    give_back(hold);
-    printf("released\n");
-    return 0;
-}
-
 /* As old daemons do: it tries its configuration before it forks. */
 MODE(tried) {
     zklock_client *client;
@@ -302,7 +272,11 @@ MODE(tried) {
     client = MADE(zklock_client, zklock_client_new(words[0], options, &made));
     /* The log goes on. */
     EVENTUALLY(__atomic_load_n(&lines, __ATOMIC_ACQUIRE) > before);
-    return holds(client, words[1]);
+    zklock_hold *hold = acquire(new_mutex(client, words[1], 0), SOON_MS);
+    go_ahead("held");
+    give_back(hold);
+    printf("released\n");
+    return 0;
 }
 
 static handles at_exit;
@@ -338,23 +312,11 @@ MODE(ends) {
     _exit(0);
 }
 
-/* The way of old daemons: they fork twice, start a new session, and close all files that they do not need. Then it
- * connects. */
-MODE(daemon) {
-    if (fork()) _exit(0);
-    CHECK(setsid() > 0);
-    if (fork()) _exit(0);
-    CHECK(!chdir("/"));
-    umask(0);
-    for (int descriptor = 3; descriptor < 256; descriptor++) close(descriptor);
-    return holds(connect_to(words[0]), words[1]);
-}
-
 TEST(a_child_ends_as_it_likes) { run_program("ends", servers(), fresh_path(), EXITED(0)); }
 
-static void hold_in(const char *mode) {
+TEST(a_daemon_tries_its_configuration_forks_and_connects_again) {
     const char *path = fresh_path();
-    program started = start_program(mode, servers(), path);
+    program started = start_program("tried", servers(), path);
     hear(&started, "held");
     CHECK(contenders_at(path) == 1);
     let(&started);
@@ -362,9 +324,5 @@ static void hold_in(const char *mode) {
     CHECK(contenders_at(path) == 0);
     expect_end(&started, ENDS_MS, EXITED(0));
 }
-
-TEST(a_daemon_forks_twice_and_connects_then) { hold_in("daemon"); }
-
-TEST(a_daemon_tries_its_configuration_forks_and_connects_again) { hold_in("tried"); }
 
 TEST_OR_CHILD_MAIN("standalone max-session=4000")
