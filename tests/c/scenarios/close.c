@@ -8,52 +8,41 @@
 enum { CLIENT, LOCK, HOLD, CALL, OPTIONS, HANDLES };
 
 typedef struct {
-    zklock_options *options;
-    zklock_client *client;
-    zklock_lock *lock;
-    zklock_hold *hold;
-    zklock_call *call;
-} handles;
+    void (*free)(void *);
+    void *it;
+} handle;
 
-static void free_one(handles *handles, int which) {
-    switch (which) {
-    case CLIENT: zklock_client_free(handles->client); break;
-    case LOCK: zklock_lock_free(handles->lock); break;
-    case HOLD: zklock_hold_free(handles->hold); break;
-    case CALL: zklock_call_free(handles->call); break;
-    default: zklock_options_free(handles->options);
-    }
-}
+#define HANDLE(type, object) ((handle){(void (*)(void *))zklock_##type##_free, object})
 
-static zklock_status use_one(handles *handles, int which) {
+static zklock_status use_one(const handle *handles, int which) {
     zklock_stats stats;
     int descriptor;
     switch (which) {
-    case CLIENT: return zklock_client_stats(handles->client, &stats);
-    case LOCK: return LOOKED(zklock_lock_path(handles->lock));
-    case HOLD: return LOOKED(zklock_hold_path(handles->hold));
-    case CALL: return zklock_call_fd(handles->call, &descriptor);
-    default: return zklock_options_set(handles->options, "connect-timeout", "1s");
+    case CLIENT: return zklock_client_stats(handles[CLIENT].it, &stats);
+    case LOCK: return LOOKED(zklock_lock_path(handles[LOCK].it));
+    case HOLD: return LOOKED(zklock_hold_path(handles[HOLD].it));
+    case CALL: return zklock_call_fd(handles[CALL].it, &descriptor);
+    default: return zklock_options_set(handles[OPTIONS].it, "connect-timeout", "1s");
     }
 }
 
 /* In the order of `order`, twice each, with all others in use as before. */
 static void frees_in(const int *order, const char *path, int closes_first) {
-    handles handles = {.options = options_with(SESSION_MS, 0)};
+    zklock_options *options = options_with(SESSION_MS, 0);
+    zklock_client *client = MADE(zklock_client, zklock_client_new(servers(), options, &made));
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    const handle handles[] = {HANDLE(client, client), HANDLE(lock, lock), HANDLE(hold, hold),
+                              HANDLE(call, start_acquire(lock, ZKLOCK_FOREVER)), HANDLE(options, options)};
     int freed[HANDLES] = {0};
-    handles.client = MADE(zklock_client, zklock_client_new(servers(), handles.options, &made));
-    handles.lock = new_mutex(handles.client, path, 0);
-    handles.hold = acquire(handles.lock, SOON_MS);
-    handles.call = start_acquire(handles.lock, ZKLOCK_FOREVER);
-    if (closes_first) OK(zklock_client_close(handles.client));
+    if (closes_first) OK(zklock_client_close(client));
     for (int at = 0; at < HANDLES; at++) {
-        free_one(&handles, order[at]);
-        free_one(&handles, order[at]);
+        for (int twice = 0; twice < 2; twice++) handles[order[at]].free(handles[order[at]].it);
         freed[order[at]] = 1;
         for (int which = 0; which < HANDLES; which++) {
-            IS(use_one(&handles, which), freed[which] ? ZKLOCK_INVALID_HANDLE : ZKLOCK_OK);
+            IS(use_one(handles, which), freed[which] ? ZKLOCK_INVALID_HANDLE : ZKLOCK_OK);
         }
-        if (!freed[HOLD]) IS(zklock_hold_confirm(handles.hold, NULL), closes_first ? ZKLOCK_LOST : ZKLOCK_OK);
+        if (!freed[HOLD]) IS(zklock_hold_confirm(hold, NULL), closes_first ? ZKLOCK_LOST : ZKLOCK_OK);
     }
     wait_for_contenders(path, 0);
 }
