@@ -32,12 +32,6 @@ void connect(const std::string &hosts, const std::string &own) {
     the_lock.emplace(the_client->mutex(own + "-second"));
 }
 
-/* The exit status of a forked child. */
-int status_of(pid_t child) {
-    const int status = reaped(child, ENDS_MS);
-    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 void never(zklock::reason) { failed(__FILE__, __LINE__, "it was lost"); }
 
 } // namespace
@@ -135,7 +129,7 @@ TEST(a_forked_child_is_refused_what_is_its_parents_and_its_destructors_do_nothin
         const std::lock_guard<zklock::lockable> guard(mutex);
         _exit(refused && mutex.current()->confirm() > 0ms ? 0 : 1);
     }
-    CHECK(status_of(id) == 0);
+    CHECK(reaped(id, ENDS_MS) == EXITED(0));
     CHECK(all->hold.confirm() > 0ms && all->mutex.current()->confirm() > 0ms);
     CHECK(!is_free(other, all->mutex.path()) && !is_free(other, all->hold.path()));
     CHECK(all->both.current()->confirm() > 0ms && !is_free(other, all->left.path()) && !is_free(other, all->right.path()));
@@ -158,8 +152,7 @@ TEST(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child) {
             guard.unlock();
             _exit(forked([&] { (void)mutex.current(); }) ? 0 : 1);
         }
-        const int status = status_of(id);
-        if (status != 0) failed(__FILE__, __LINE__, "the child of round %d ended with %d", round, status);
+        CHECK(reaped(id, ENDS_MS) == EXITED(0));
     }
     over = true;
     soon(one);

@@ -36,13 +36,6 @@ static_assert(rounded(zklock::detail::span(std::numeric_limits<long double>::qui
 
 void never(zklock::reason) { failed(__FILE__, __LINE__, "it was lost"); }
 
-/* Whether the lock is free, and releases it at once. */
-bool is_had(const zklock::lock &lock) {
-    auto hold = lock.try_acquire();
-    if (hold) hold->release();
-    return hold.has_value();
-}
-
 /* Two clients and a path. Each test is about one mutex of the first. */
 struct scene {
     zklock::client client = new_cpp_client(), other = new_cpp_client();

@@ -57,11 +57,13 @@ Value soon(std::future<Value> &&future) {
 
 inline void delete_node(const std::string &node) { ground("delete %s", node.c_str()); }
 
-/* Whether the lock is free for another client, which releases it at once. */
-inline bool is_free(const zklock::client &other, const std::string &path) {
-    auto hold = other.mutex(path).try_acquire();
+/* Whether the lock is free, and releases it at once. */
+inline bool is_had(const zklock::lock &lock) {
+    auto hold = lock.try_acquire();
     if (hold) hold->release();
     return hold.has_value();
 }
+
+inline bool is_free(const zklock::client &other, const std::string &path) { return is_had(other.mutex(path)); }
 
 #endif
