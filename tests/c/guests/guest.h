@@ -12,11 +12,11 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* A thread of this process, and its signal masks. */
+/* A thread of this process, and the signals that it blocks. */
 typedef struct {
     int id;
     char name[32];
-    uint64_t pending, blocked;
+    uint64_t blocked;
 } task;
 
 static inline uint64_t bit(int signal) { return UINT64_C(1) << (signal - 1); }
@@ -34,7 +34,6 @@ static inline int look_at(int id, task *found) {
         unsigned long long mask;
         sscanf(line, "Name: %31[^\n]", found->name);
         sscanf(line, "Threads: %d", &threads);
-        if (sscanf(line, "SigPnd: %llx", &mask) == 1) found->pending = mask;
         if (sscanf(line, "SigBlk: %llx", &mask) == 1) found->blocked = mask, seen = 1;
     }
     fclose(status);
