@@ -62,10 +62,7 @@ def caller(matrix, function):
     body = {
         "void": f"{call}; return (answer){{NOTHING, NULL}};",
         "const char *": f"return (answer){{NOTHING, {call}}};",
-        "uint32_t": f"return (answer){{{call}, NULL}};",
-        "int64_t": f"return (answer){{{call}, NULL}};",
-        "zklock_status": f"return (answer){{{call}, NULL}};",
-    }[function.returns]
+    }.get(function.returns, f"return (answer){{{call}, NULL}};")
     return f"static answer call_{function.name}(const value *values) {{ (void)values; {body} }}"
 
 

@@ -115,6 +115,35 @@ WILD = [
 ]
 
 
+# What may be wrong with the second of two.
+SECONDS = {
+    "locks": dict.fromkeys(["ONE_IS_NULL", "ONE_IS_ANOTHERS", "ONE_HAS_NO_QUEUE"], "ZKLOCK_INVALID_ARGUMENT")
+    | dict.fromkeys(["ONE_IS_FREED", "ONE_IS_A_HOLD"], "ZKLOCK_INVALID_HANDLE"),
+    "clients": {"NULL_POINTER": "ZKLOCK_INVALID_ARGUMENT", "CLOSED": "ZKLOCK_OK"}
+    | dict.fromkeys(["FREED", "OTHER_AGE"], "ZKLOCK_INVALID_HANDLE"),
+    # One twice, one that is not UTF-8, and NULL.
+    "names": dict.fromkeys([1, 2, 3], "ZKLOCK_INVALID_ARGUMENT"),
+}
+
+# What kind of argument a parameter is: its type, in which the header's own names are `opaque`, `enum`, `struct` and `callback`, and its name.
+RULES = [
+    (r"opaque \*const \* (locks|clients)", "as its name"),
+    (r"const char \*const \* names", "as its name"),
+    (r"(out )?(void \* buffer|int32_t \* versions|struct \* buckets)", "room"),
+    (r"out (int|double|int32_t|int64_t|uint64_t|size_t|struct|enum) \* \w+", "out"),
+    (r"out (const char|const struct|opaque) \*\* \w+", "out"),
+    (r"(const )?opaque \* \w+", "handle"),
+    (r"const char \* \w+", "text"),
+    (r"const struct \* \w+", "array"),
+    (r"void \* context", "as its name"),
+    (r"callback \w+", "callback"),
+    (r"enum \w+|int32_t status", "enum"),
+    (r"uint32_t (limit|members)", "number"),
+    (r"int64_t every", "milliseconds"),
+    (r"int64_t (timeout|milliseconds|needs)|size_t (count|size)", "as its name"),
+]
+
+
 class Matrix:
     """The cells, and the C data that they need."""
 
@@ -125,50 +154,19 @@ class Matrix:
         self.arrays = []
 
     def kind(self, parameter):
-        """The kind of argument for the type of a parameter, as (what, detail). Every type needs a rule here."""
-        if parameter.type == "zklock_lock *const *":
-            return "locks", None
-        if parameter.type == "zklock_client *const *":
-            return "clients", None
-        if (parameter.type, parameter.name) == ("const char *const *", "names"):
-            return "names", None
-        match = re.fullmatch(r"(const )?(\w+) ?(\**)", parameter.type)
-        is_const, base, stars = bool(match[1]), match[2], len(match[3])
-        if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions"), ("zklock_bucket", "buckets")):
-            return "room", base
+        """The kind of argument for a parameter, as (what, detail). Every type needs a rule here."""
+        base = re.search(r"\w+", parameter.type.removeprefix("const "))[0]
+        sorts = {"opaque": self.header.opaque, "enum": self.header.enums, "struct": self.header.structs, "callback": self.header.callbacks}
+        sort = next((sort for sort, names in sorts.items() if base in names), base)
+        declared = f"{parameter.type.replace(base, sort)} {parameter.name}"
         if parameter.is_out:
-            known = base in ("int", "double", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event", "zklock_stats", "zklock_lock_stats", "zklock_record")
-            known = known or base in self.header.enums
-            pointer = base == "char" or base in self.header.structs
-            if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:
-                return "out", "KINDS"
-            if stars == 2 and base in self.header.opaque and not is_const:
-                return "out", kind_of(base)
-        elif stars == 1:
-            if base in self.header.opaque:
-                return "handle", base
-            if base == "char" and is_const:
-                return "text", parameter.name
-            if base in self.header.structs and is_const:
-                return "array", base
-            if base == "void" and parameter.name == "context":
-                return "context", None
-        elif stars == 0:
-            if base in self.header.callbacks:
-                return "callback", base
-            if base in self.header.enums:
-                return "enum", base
-            if base == "int32_t" and parameter.name == "status":
-                return "enum", "zklock_status"
-            if base == "uint32_t" and parameter.name in ("limit", "members"):
-                return "number", None
-            if base == "int64_t" and parameter.name in ("timeout", "milliseconds", "needs"):
-                return parameter.name, None
-            if base == "int64_t" and parameter.name == "every":
-                return "milliseconds", None
-            if base == "size_t" and parameter.name in ("count", "size"):
-                return parameter.name, None
-        raise NotUnderstood(f"no rule for {parameter.type} {parameter.name}")
+            declared = f"out {declared}"
+        what = next((what for rule, what in RULES if re.fullmatch(rule, declared)), None)
+        if not what:
+            raise NotUnderstood(f"no rule for {parameter.type} {parameter.name}")
+        what = parameter.name if what == "as its name" else what
+        details = {"out": kind_of(base) if sort == "opaque" else "KINDS", "text": parameter.name}
+        return what, details.get(what, "zklock_status" if declared == "int32_t status" else base)
 
     def good(self, function, parameter):
         """An argument with which the call works."""
@@ -197,15 +195,11 @@ class Matrix:
 
     def text(self, text):
         """A C string literal."""
-        if text not in self.texts:
-            self.texts.append(text)
-        return "TEXT", self.texts.index(text)
+        return "TEXT", place(self.texts, text)
 
     def array(self, writes):
         """An array of writes; what follows it is zero."""
-        if writes not in self.arrays:
-            self.arrays.append(writes)
-        return "WRITES", self.arrays.index(writes)
+        return "WRITES", place(self.arrays, writes)
 
     def add(self, function, what, place, arguments, wanted, text="NULL"):
         """One cell. The documentation must list its outcome."""
@@ -313,29 +307,18 @@ class Matrix:
         yield from numbers([least, most], [number for number in bad if 0 <= number < least or most < number < 2**32])
 
     def of_locks(self, function, parameter, _):
-        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        what = self.kind(parameter)[0]
+        # There are two clients, and so there must be names.
+        yield "NULL", ("NULL_POINTER", 0), "ZKLOCK_INVALID_ARGUMENT" if what == "names" else null(function, parameter)
         yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
-        for wrong in ("ONE_IS_NULL", "ONE_IS_ANOTHERS", "ONE_HAS_NO_QUEUE"):
-            yield wrong.lower(), ("LOCKS", wrong), "ZKLOCK_INVALID_ARGUMENT"
-        # In a set it counts once.
-        once = function.name == "zklock_all_new"
-        yield "one_is_twice", ("LOCKS", "ONE_IS_TWICE"), "ZKLOCK_OK" if once else "ZKLOCK_INVALID_ARGUMENT"
-        for wrong in ("ONE_IS_FREED", "ONE_IS_A_HOLD"):
-            yield wrong.lower(), ("LOCKS", wrong), "ZKLOCK_INVALID_HANDLE"
+        for second, wanted in SECONDS[what].items():
+            yield f"with {second}", (what.upper(), second), wanted
+        if what == "locks":
+            # In a set it counts once.
+            once = function.name == "zklock_all_new"
+            yield "one twice", ("LOCKS", "ONE_IS_TWICE"), "ZKLOCK_OK" if once else "ZKLOCK_INVALID_ARGUMENT"
 
-    def of_clients(self, function, parameter, _):
-        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
-        yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
-        yield "one is NULL", ("CLIENTS", "NULL_POINTER"), "ZKLOCK_INVALID_ARGUMENT"
-        yield "one is closed", ("CLIENTS", "CLOSED"), "ZKLOCK_OK"
-        for wrong in ("FREED", "OTHER_AGE"):
-            yield f"one is {wrong.lower()}", ("CLIENTS", wrong), "ZKLOCK_INVALID_HANDLE"
-
-    def of_names(self, function, parameter, _):
-        yield "NULL", ("NULL_POINTER", 0), "ZKLOCK_INVALID_ARGUMENT"  # There are two clients.
-        yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
-        for second, wrong in enumerate(("one twice", "one is not UTF-8", "one is NULL"), 1):
-            yield wrong, ("NAMES", second), "ZKLOCK_INVALID_ARGUMENT"
+    of_clients = of_names = of_locks
 
     def of_timeout(self, function, _parameter, _):
         name = function.parameters[0].name
@@ -380,6 +363,13 @@ class Matrix:
 
 
 STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "ENTERED", "BEGUN", "WRITTEN", "SHOWN", "FOLLOWED", "WANTED"}
+
+
+def place(known, item):
+    """The index of an item, which is added if it is not there."""
+    if item not in known:
+        known.append(item)
+    return known.index(item)
 
 
 def kind_of(name):
@@ -460,33 +450,35 @@ def good_writes():
 
 
 def member_variants(header, struct):
-    """The wrong values of a member of the first write."""
+    """The wrong values of each member of the first write, as (what, members, wanted)."""
+    bad = "ZKLOCK_INVALID_ARGUMENT"
+    texts = [text for text, _ in NOT_UTF8] + TEXTS["path"][1]
+    # Their length alone is too large, so nobody may read them.
+    lengths = ("UINT32_MAX", "SIZE_MAX / 4", "SIZE_MAX / 2", "SIZE_MAX / 2 + 1", "SIZE_MAX")
+    rules = {
+        "zklock_write_kind kind": [(f"kind {n}", {"kind": f"(zklock_write_kind){n}"}, bad) for n in none_of(header.enums["zklock_write_kind"])],
+        # The node does not exist, so it has no version.
+        "int32_t version": [
+            (f"version {n} of no node", {"kind": "ZKLOCK_WRITE_SET", "version": n}, bad if n == "INT32_MIN" else "ZKLOCK_CONFLICT")
+            for n in ("INT32_MIN", "-1", "0", "99", "INT32_MAX")
+        ],
+        "const char * path": [("path NULL", {"path": "NULL"}, bad), *((f"path '{text}'", {"path": f'"{text}"'}, bad) for text in texts)],
+        "const void * data": [
+            ("data NULL, and empty", {"data": "NULL", "length": 0}, "ZKLOCK_OK"),
+            ("data NULL, but some", {"data": "NULL", "length": 1}, bad),
+        ],
+        "size_t length": [
+            ("length 0", {"length": 0}, "ZKLOCK_OK"),
+            ("length 512 KiB + 1", {"data": "half_a_mebibyte", "length": "512 * 1024 + 1"}, bad),
+            *((f"length {length}", {"length": length}, bad) for length in lengths),
+        ],
+        "uint64_t[2] reserved": [(f"reserved {value}", {"reserved": value}, bad) for value in ("{1, 0}", "{0, UINT64_MAX}")],
+    }
     for member in header.structs[struct]:
-        bad = "ZKLOCK_INVALID_ARGUMENT"
-        if member.type in header.enums:
-            yield from ((f"kind {n}", {member.name: f"({member.type}){n}"}, bad) for n in none_of(header.enums[member.type]))
-        elif (member.type, member.name) == ("int32_t", "version"):
-            # The node does not exist, so it has no version.
-            for number in ("INT32_MIN", "-1", "0", "99", "INT32_MAX"):
-                status = "ZKLOCK_INVALID_ARGUMENT" if number == "INT32_MIN" else "ZKLOCK_CONFLICT"
-                yield f"version {number} of no node", {"kind": "ZKLOCK_WRITE_SET", "version": number}, status
-        elif (member.type, member.name) == ("const char *", "path"):
-            yield "path NULL", {"path": "NULL"}, bad
-            for text in [text for text, _ in NOT_UTF8] + TEXTS["path"][1]:
-                yield f"path '{text}'", {"path": f'"{text}"'}, bad
-        elif (member.type, member.name) == ("const void *", "data"):
-            yield "data NULL, and empty", {"data": "NULL", "length": 0}, "ZKLOCK_OK"
-            yield "data NULL, but some", {"data": "NULL", "length": 1}, bad
-        elif (member.type, member.name) == ("size_t", "length"):
-            yield "length 0", {"length": 0}, "ZKLOCK_OK"
-            yield "length 512 KiB + 1", {"data": "half_a_mebibyte", "length": "512 * 1024 + 1"}, bad
-            # Their length alone is too large, so nobody may read them.
-            for length in ("UINT32_MAX", "SIZE_MAX / 4", "SIZE_MAX / 2", "SIZE_MAX / 2 + 1", "SIZE_MAX"):
-                yield f"length {length}", {"length": length}, bad
-        elif (member.type, member.name) == ("uint64_t[2]", "reserved"):
-            yield from ((f"reserved {value}", {"reserved": value}, bad) for value in ("{1, 0}", "{0, UINT64_MAX}"))
-        else:
-            raise NotUnderstood(f"no rule for the member {member.type} {member.name} of {struct}")
+        declared = f"{member.type} {member.name}"
+        if declared not in rules:
+            raise NotUnderstood(f"no rule for the member {declared} of {struct}")
+        yield from rules[declared]
 
 
 def main(source, target):
