@@ -15,15 +15,16 @@ typedef struct {
     zklock_observer *observer;
     zklock_barrier *barrier;
     zklock_double_barrier *double_barrier;
-    /* Set by new_handles, and again by zklock_double_barrier_enter. */
     zklock_member *member;
     zklock_job *job;
     /* Of a job each: a run is ended once. */
     zklock_hold *runs[2];
     /* Set by zklock_acquire. */
     zklock_hold *hold;
-    /* Calls that are still running; the first is an acquire. */
-    zklock_call *waiting, *call;
+    /* Still running. */
+    zklock_call *call;
+    /* An acquire that some tests start. */
+    zklock_call *waiting;
 } handles;
 
 typedef struct {
@@ -57,22 +58,6 @@ static inline zklock_status any_event(handles *on) {
     zklock_event event;
     zklock_status status = zklock_client_next_event(on->client, &event);
     return status == ZKLOCK_PENDING ? ZKLOCK_OK : status;
-}
-static inline zklock_status enters(handles *on) {
-    zklock_member *member;
-    zklock_status status = zklock_double_barrier_enter(on->double_barrier, SOON_MS, &member);
-    if (status) return status;
-    zklock_member_free(on->member);
-    on->member = member;
-    return status;
-}
-static inline zklock_status starts(handles *on) {
-    zklock_call *waiting;
-    zklock_status status = zklock_acquire_start(on->lock, SOON_MS, &waiting);
-    if (status) return status;
-    zklock_call_free(on->waiting);
-    on->waiting = waiting;
-    return status;
 }
 static inline zklock_status commits(handles *on) {
     const char *path = below(on, "/written");
