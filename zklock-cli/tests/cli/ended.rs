@@ -5,7 +5,7 @@ use ground::{Direction, Proxy, until};
 use rustix::process::Signal;
 
 use crate::support::{
-    Process, SOON, is_alive, of_job, only_child, operator, output, path, run, servers, signal, zklock_at,
+    Process, SOON, is_alive, only_child, operator, output, path, run, run_at, servers, signal, started,
 };
 
 #[test]
@@ -13,7 +13,7 @@ fn at_least_keeps_the_lock_after_a_quick_command() {
     // The second is longer than any clock counts.
     for long in ["1h", "18000000000000000000"] {
         let (path, operator) = (path(), operator());
-        let mut process = Process::start(&mut run(&path, &["--at-least", long], "echo $$; exit 5"));
+        let mut process = started(&path, &["--at-least", long], "echo $$; exit 5");
         let first = process.numbers()[0];
         assert!(until(SOON, || !is_alive(first)));
         let next = output(&mut run(&path, &["--try"], "true"));
@@ -28,7 +28,7 @@ fn at_least_keeps_the_lock_after_a_quick_command() {
 #[test]
 fn at_least_keeps_the_lock_when_the_warden_is_killed() {
     let (path, operator) = (path(), operator());
-    let process = Process::start(&mut run(&path, &["--at-least", "1h"], "echo $$; exec sleep 1000"));
+    let process = started(&path, &["--at-least", "1h"], "echo $$; exec sleep 1000");
     let first = process.numbers()[0];
     signal(only_child(process.pid()), Signal::KILL);
     process.error_line("the process that guards the command was killed, so the command was killed too");
@@ -44,9 +44,8 @@ fn at_least_keeps_the_lock_when_the_warden_is_killed() {
 #[test]
 fn at_least_does_not_hold_a_lock_against_the_network() {
     let (path, proxy) = (path(), Proxy::before(servers().server(0)));
-    let mut command = zklock_at(&proxy.connect_string());
-    command.args(["--session-timeout", "4s", "run", "--mutex", &path, "--at-least", "1h", "--", "sh", "-c"]);
-    let process = Process::start(command.arg("echo $$; exit 5"));
+    let options = ["--session-timeout", "4s", "--at-least", "1h"];
+    let process = Process::start(&mut run_at(&proxy.connect_string(), &path, &options, "echo $$; exit 5"));
     let first = process.numbers()[0];
     assert!(until(SOON, || !is_alive(first)));
     proxy.freeze(Direction::Both);
@@ -65,15 +64,6 @@ fn at_most_ends_a_command_that_hangs() {
     ));
     assert_eq!((ended.code, &*ended.out), (Some(124), "term\n"));
     assert_eq!(ended.told(), "zklock: the command has run for 300ms, its limit (--at-most); ending it\n");
-}
-
-#[test]
-fn at_most_kills_what_does_not_listen() {
-    let script = of_job("trap '' TERM");
-    let process = Process::start(&mut run(&path(), &["--at-most", "1s", "--kill-after", "200ms"], &script));
-    let pids = process.numbers();
-    assert_eq!(process.output().code, Some(124));
-    assert_eq!(pids.iter().map(|pid| is_alive(*pid)).collect::<Vec<_>>(), [false; 3]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ground::or_once_more;
 
-use crate::support::{Process, holder, operator, output, path, run, zklock, zklock_at, zklock_there};
+use crate::support::{holder, operator, output, path, run, started, zklock, zklock_at, zklock_there};
 
 #[test]
 fn the_exit_code_is_that_of_the_command() {
@@ -14,8 +14,7 @@ fn the_exit_code_is_that_of_the_command() {
 #[test]
 fn the_command_knows_its_lock() {
     let (path, operator) = (path(), operator());
-    let mut process =
-        Process::start(&mut run(&path, &[], "echo $ZKLOCK_TOKEN $ZKLOCK_LOCK $ZKLOCK_NODE; read _"));
+    let mut process = started(&path, &[], "echo $ZKLOCK_TOKEN $ZKLOCK_LOCK $ZKLOCK_NODE; read _");
     let line = process.line();
     let [token, lock, node] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line:?}") };
     let stat = operator.stat(node).expect("the node is there while the command runs");
@@ -29,7 +28,7 @@ fn the_command_knows_its_lock() {
 fn verbose_says_what_it_does() {
     let path = path();
     let holder = holder(&path);
-    let waiter = Process::start(&mut run(&path, &["-v"], "exit 3"));
+    let waiter = started(&path, &["-v"], "exit 3");
     let place = waiter.error_line("held by");
     assert!(place.starts_with(&format!("zklock: waiting for the lock {path}, held by ")), "{place}");
     assert!(place.ends_with("; we are next\n"), "{place}");

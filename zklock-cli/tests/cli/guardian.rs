@@ -16,8 +16,7 @@ use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
 
 use crate::support::{
-    LEFT, Process, SOON, is_alive, left_with, looks_at, of_job, only_child, open_files, path, signal,
-    zklock_at,
+    LEFT, Process, SOON, is_alive, left_with, looks_at, of_job, only_child, open_files, path, run_at, signal,
 };
 
 /// The session timeout.
@@ -35,11 +34,9 @@ fn operator() -> Admin {
     Admin::connect(servers().server(0).address())
 }
 
-/// `zklock run --mutex PATH OPTIONS -- sh -c SCRIPT`
 fn command_at(hosts: &str, path: &str, options: &[&str], script: &str) -> Command {
-    let mut command = zklock_at(hosts);
-    command.args(["--session-timeout", "100s", "run", "--mutex", path]).args(options);
-    command.args(["--", "sh", "-c", script]);
+    let mut command = run_at(hosts, path, options, script);
+    command.env("ZKLOCK_SESSION_TIMEOUT", "100s");
     command
 }
 
@@ -71,6 +68,13 @@ fn stat(node: &str) -> Option<Stat> {
     operator().stat(node)
 }
 
+/// Signals the one that holds the lock, and sees that the next has it then.
+fn next_is_granted_at(end: Signal, holder: &Process, next: Process) {
+    let ended = Instant::now();
+    holder.signal(end);
+    is_granted_at_once(next, ended);
+}
+
 /// Sees that the next has the lock when all of these are dead, and before the session that held it could time out.
 fn is_granted_at_once(next: Process, killed: Instant) {
     assert_eq!(next.line(), "looked\n", "the command of the one that was killed lives");
@@ -78,6 +82,16 @@ fn is_granted_at_once(next: Process, killed: Instant) {
     let taken = killed.elapsed();
     assert!(taken < LONG / 2, "the session has timed out: {taken:?}");
     assert_eq!(next.output().code, Some(0));
+}
+
+fn is_kept(node: &str) {
+    assert!(stat(node).is_some(), "the session of a living process was ended");
+}
+
+/// If the session were ended, it would be in this time, or much later.
+fn is_still_kept(node: &str) {
+    std::thread::sleep(Duration::from_secs(1));
+    is_kept(node);
 }
 
 /// Copies of the ends of sockets that a process has, as one of its children would inherit them.
@@ -110,9 +124,7 @@ fn the_next_has_the_lock_of_a_killed_zklock_and_its_command_is_dead() {
         let (pids, node) = (process.numbers(), node(&path));
         let next = next(&path, &pids);
         operator().wait_for_children(&path, 2, SOON);
-        let killed = Instant::now();
-        process.signal(Signal::KILL);
-        is_granted_at_once(next, killed);
+        next_is_granted_at(Signal::KILL, &process, next);
         assert!(stat(&node).is_none(), "{left}");
         process.status();
     }
@@ -126,9 +138,7 @@ fn a_copy_of_its_end_of_the_socket_does_not_hide_that_zklock_is_dead() {
     let next = next(&path, &pids);
     let copies = inherited(process.pid());
     assert!(copies.len() > 1, "that to the warden, and that to the server");
-    let killed = Instant::now();
-    process.signal(Signal::KILL);
-    is_granted_at_once(next, killed);
+    next_is_granted_at(Signal::KILL, &process, next);
     drop(copies);
 }
 
@@ -146,7 +156,7 @@ fn a_closed_end_of_the_socket_is_no_death() {
     }
     assert!(until(SOON, || !is_alive(warden)), "it has nothing more to do");
     assert!(!pids.iter().any(|pid| is_alive(*pid)));
-    assert!(stat(&node).is_some(), "the session of a living process was ended");
+    is_kept(&node);
     process.signal(Signal::CONT);
     assert_eq!(process.output().code, Some(125));
 }
@@ -160,12 +170,8 @@ fn a_stopped_zklock_keeps_its_session_until_it_goes_on_or_is_killed() {
         let next = next(&path, &pids);
         process.signal(Signal::STOP);
         assert!(until(SOON, || !is_alive(pids[0])), "the warden has ended it in time");
-        // If the session were ended, it would be in this time, or much later.
-        std::thread::sleep(Duration::from_secs(1));
-        assert!(stat(&node).is_some(), "the session of a living process was ended");
-        let ended = Instant::now();
-        process.signal(end);
-        is_granted_at_once(next, ended);
+        is_still_kept(&node);
+        next_is_granted_at(end, &process, next);
         assert_eq!(process.output().code, code);
     }
 }

@@ -1,6 +1,6 @@
 //! Transcripts of the commands that take locks from others.
 
-use crate::shown::contender;
+use crate::shown::{contender, holder};
 use crate::support::pty::OnTerminal;
 use crate::support::transcript::plain;
 use crate::support::{SOON, operator, output, path, zklock_there};
@@ -11,8 +11,7 @@ fn break_takes_the_lock_from_its_holder_and_no_one_else() {
     output(zklock_there().args(["break", "--yes", &path]))
         .is(1, "")
         .says(&format!("zklock: nobody holds {path}\n"));
-    let holder = contender("db7/1", "--mutex", &path);
-    holder.line();
+    let holder = holder("db7/1", "--mutex", &path);
     let waiter = contender("db8/2", "--mutex", &path);
     operator.wait_for_children(&path, 2, SOON);
     let ended = output(zklock_there().args(["break", "--yes", &path]));
@@ -26,8 +25,7 @@ fn break_takes_the_lock_from_its_holder_and_no_one_else() {
 #[test]
 fn break_asks_on_a_terminal_and_refuses_without_one() {
     let (path, operator) = (path(), operator());
-    let mut holder = contender("db7/1", "--mutex", &path);
-    holder.line();
+    let mut holder = holder("db7/1", "--mutex", &path);
     let ended = output(zklock_there().args(["break", &path]));
     ended.is(64, "").says("zklock: there is no terminal on which to ask: give --yes if you are certain\n");
     let ask = || {
@@ -53,8 +51,7 @@ fn break_asks_on_a_terminal_and_refuses_without_one() {
 #[test]
 fn evict_takes_one_contender_out() {
     let (path, operator) = (path(), operator());
-    let mut holder = contender("db7/1", "--mutex", &path);
-    holder.line();
+    let mut holder = holder("db7/1", "--mutex", &path);
     output(zklock_there().args(["evict", "--yes", &path, "db8/2"])).is(1, "").says(&format!(
         "zklock: \"db8/2\" neither holds {path} nor waits for it: `zklock ls {path}` shows who does\n"
     ));
@@ -72,8 +69,7 @@ fn a_holder_that_is_asked_keeps_its_lock_and_its_name() {
         let request = || output(zklock_there().args(["request-release", &path]));
         assert_eq!(request().code, Some(1), "nobody has it");
         let lock = if kind == "--semaphore" { format!("{path}:1") } else { path.clone() };
-        let holder = contender("db7/1", kind, &lock);
-        holder.line();
+        let holder = holder("db7/1", kind, &lock);
         for _ in 0..2 {
             let asked = "db7/1 (session SESSION, since TIME) was asked to release the lock";
             assert_eq!(plain(&request().out), asked, "{kind}");

@@ -3,12 +3,12 @@
 use rustix::process::Signal;
 
 use crate::support::{
-    Process, delete_holder, is_alive, looks_at, of_job, only_child, output, path, run, signal,
+    delete_holder, is_alive, looks_at, of_job, only_child, output, path, run, signal, started,
 };
 
 #[test]
 fn a_command_ends_when_its_warden_is_killed() {
-    let process = Process::start(&mut run(&path(), &[], &of_job("trap '' TERM HUP")));
+    let process = started(&path(), &[], &of_job("trap '' TERM HUP"));
     let pids = process.numbers();
     signal(only_child(process.pid()), Signal::KILL);
     let ended = process.output();
@@ -24,7 +24,7 @@ fn a_command_ends_when_its_warden_is_killed() {
 #[test]
 fn a_warden_that_was_stopped_is_woken_when_it_is_needed() {
     let path = path();
-    let process = Process::start(&mut run(&path, &[], "echo $$; exec sleep 1000"));
+    let process = started(&path, &[], "echo $$; exec sleep 1000");
     let pids = process.numbers();
     signal(only_child(process.pid()), Signal::STOP);
     delete_holder(&path);
@@ -35,22 +35,11 @@ fn a_warden_that_was_stopped_is_woken_when_it_is_needed() {
 #[test]
 fn a_command_is_dead_before_the_lease_of_a_stopped_zklock_ends() {
     let path = path();
-    let process = Process::start(&mut run(&path, &["--session-timeout", "4s"], &of_job("trap '' TERM")));
+    let process = started(&path, &["--session-timeout", "4s"], &of_job("trap '' TERM"));
     let pids = process.numbers();
     process.signal(Signal::STOP);
     // The next is granted the lock when the session is over, and its command looks.
     output(&mut run(&path, &[], &looks_at(&pids))).is(0, "looked\n");
     process.signal(Signal::CONT);
     assert_eq!(process.output().code, Some(122));
-}
-
-#[test]
-fn a_zklock_that_was_stopped_for_a_moment_goes_on() {
-    let mut process = Process::start(&mut run(&path(), &[], "echo on; read line && echo $line"));
-    process.line();
-    process.signal(Signal::STOP);
-    process.signal(Signal::CONT);
-    process.write("done\n");
-    assert_eq!(process.line(), "done\n");
-    assert_eq!(process.output().code, Some(0));
 }

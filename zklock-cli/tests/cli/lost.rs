@@ -4,32 +4,13 @@ use ground::{Direction, Proxy, until};
 use rustix::process::Signal;
 
 use crate::support::{
-    Folder, Process, SOON, delete_holder, is_alive, of_job, operator, path, run, zklock_at,
+    Folder, Process, SOON, delete_holder, is_alive, of_job, operator, path, run_at, started,
 };
-
-#[test]
-fn a_command_whose_lock_is_taken_away_gets_term() {
-    let path = path();
-    let process = Process::start(&mut run(
-        &path,
-        &[],
-        "trap 'echo term; exit 0' TERM; echo on; while :; do sleep 0.1; done",
-    ));
-    process.line();
-    delete_holder(&path);
-    assert_eq!(process.line(), "term\n");
-    let ended = process.output();
-    assert_eq!(ended.code, Some(122));
-    assert_eq!(
-        ended.told(),
-        format!("zklock: the lock {path} is lost: its node was deleted; ending the command\n")
-    );
-}
 
 #[test]
 fn a_command_that_ignores_term_is_killed_with_all_that_it_started() {
     let path = path();
-    let process = Process::start(&mut run(&path, &["--kill-after", "100ms"], &of_job("trap '' TERM")));
+    let process = started(&path, &["--kill-after", "100ms"], &of_job("trap '' TERM"));
     let pids = process.numbers();
     delete_holder(&path);
     assert_eq!(process.output().code, Some(122));
@@ -37,7 +18,7 @@ fn a_command_that_ignores_term_is_killed_with_all_that_it_started() {
 }
 
 #[test]
-fn on_lost_runs_while_the_command_is_ended() {
+fn a_command_whose_lock_is_taken_away_gets_term_and_on_lost_runs_meanwhile() {
     let (path, folder) = (path(), Folder::new());
     let running = folder.file("running", "").display().to_string();
     // It waits for the end of the command, which must not wait for it.
@@ -46,7 +27,7 @@ fn on_lost_runs_while_the_command_is_ended() {
     );
     let script =
         format!("trap 'rm {running}; exit 0' TERM; echo $ZKLOCK_TOKEN; while :; do sleep 0.05; done");
-    let process = Process::start(&mut run(&path, &["--on-lost", &on_lost], &script));
+    let process = started(&path, &["--on-lost", &on_lost], &script);
     let token = process.line();
     delete_holder(&path);
     let ended = process.output();
@@ -62,8 +43,7 @@ fn on_lost_runs_while_the_command_is_ended() {
 #[test]
 fn on_lost_runs_at_every_loss() {
     let path = path();
-    let process =
-        Process::start(&mut run(&path, &["--retry", "--on-lost", "echo lost"], "echo held; read -r line"));
+    let process = started(&path, &["--retry", "--on-lost", "echo lost"], "echo held; read -r line");
     for _ in 0..2 {
         assert_eq!(process.line(), "held\n");
         delete_holder(&path);
@@ -79,7 +59,7 @@ fn on_lost_runs_at_every_loss() {
 fn signals_end_a_command_of_on_lost_that_hangs() {
     let path = path();
     let options = ["--retry", "--on-lost", "echo lost; exec sleep 1000"];
-    let mut process = Process::start(&mut run(&path, &options, "echo held; exec sleep 1000"));
+    let mut process = started(&path, &options, "echo held; exec sleep 1000");
     process.line();
     delete_holder(&path);
     assert_eq!(process.line(), "lost\n");
@@ -92,8 +72,7 @@ fn a_short_silence_of_the_servers_is_a_warning() {
     let proxy = Proxy::before(crate::support::servers().server(0));
     let path = path();
     let start = || {
-        let mut command = zklock_at(&proxy.connect_string());
-        command.args(["run", "--mutex", &path, "--", "sh", "-c", "echo on; read line && echo $line"]);
+        let mut command = run_at(&proxy.connect_string(), &path, &[], "echo on; read line && echo $line");
         let process = Process::start(&mut command);
         process.line();
         process
@@ -124,11 +103,9 @@ fn a_short_silence_of_the_servers_is_a_warning() {
 fn a_long_silence_ends_the_command_before_its_lease() {
     let proxy = Proxy::before(crate::support::servers().server(0));
     let path = path();
-    let mut command = zklock_at(&proxy.connect_string());
     let script = of_job("trap 'echo term >&2' TERM");
     let on_lost = ["--on-lost", "echo \"on lost: $ZKLOCK_REASON\""];
-    command.args(["run", "--mutex", &path]).args(on_lost);
-    let process = Process::start(command.args(["--", "sh", "-c", &script]));
+    let process = Process::start(&mut run_at(&proxy.connect_string(), &path, &on_lost, &script));
     let pids = process.numbers();
     proxy.freeze(Direction::Both);
     process.error_line("warning: the servers do not answer");

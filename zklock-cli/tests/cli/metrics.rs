@@ -6,7 +6,7 @@ use std::path::Path;
 use ground::until;
 use rustix::process::Signal;
 
-use crate::support::{Folder, Process, SOON, holder, left_with, output, path, run};
+use crate::support::{Folder, SOON, holder, left_with, output, path, run, started};
 
 /// The value of a series in a file; `None` while there is none.
 fn value(file: &Path, metric: &str) -> Option<String> {
@@ -30,7 +30,7 @@ fn metrics_file_says_what_is_waited_for_and_held_and_how_it_ended() {
     };
     let mut other = holder(&path);
     let options = ["--metrics-file", file.to_str().unwrap()];
-    let mut process = Process::start(&mut run(&path, &options, "echo held; read line"));
+    let mut process = started(&path, &options, "echo held; read line");
     there("zklock_lock_waiting", "1");
     other.signal_to_the_end(Signal::TERM);
     assert_eq!(process.line(), "held\n");

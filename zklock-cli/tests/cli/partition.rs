@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ground::{Direction, Ensemble, Proxy};
 
-use crate::support::{Process, SOON, is_alive, looks_at, of_job, output, zklock_at};
+use crate::support::{Process, SOON, is_alive, looks_at, of_job, output, run_at};
 
 /// In the ordinary run, and in the long one.
 const TRIALS: (u32, u32) = (5, 100);
@@ -34,17 +34,13 @@ fn under_a_partition_the_command_is_dead_before_the_next_one_starts() {
 
 /// `false` if a lock was given up for another reason.
 fn is_dead_before_the_next(proxy: &Proxy, hosts: &str, path: &str) -> bool {
-    let run = |hosts: &str, session: &str, script: &str| {
-        let mut command = zklock_at(hosts);
-        command.args(["--session-timeout", session, "run", "--mutex", path, "--", "sh", "-c", script]);
-        command
-    };
     let script = of_job("trap '' TERM HUP INT");
-    let cut_off = Process::start(&mut run(&proxy.connect_string(), "2s", &script));
+    let options = ["--session-timeout", "2s"];
+    let cut_off = Process::start(&mut run_at(&proxy.connect_string(), path, &options, &script));
     let Some(pids) = cut_off.numbers_if_it_runs() else { return false };
     proxy.freeze(Direction::Both);
     // The next command looks before it does anything else.
-    let next = output(&mut run(hosts, "10s", &looks_at(&pids)));
+    let next = output(&mut run_at(hosts, path, &["--session-timeout", "10s"], &looks_at(&pids)));
     if next.code == Some(122) && next.out.is_empty() {
         return false;
     }

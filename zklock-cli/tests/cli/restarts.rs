@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ground::{Ensemble, until};
 use zklock::{Client, ClientOptions, Hold, HoldState};
 
-use crate::support::{Process, SOON, path, zklock_at};
+use crate::support::{Process, SOON, path, run_at};
 
 const TIMEOUTS: [u64; 5] = [6, 10, 15, 20, 30];
 const RESTARTS: usize = 20;
@@ -43,10 +43,9 @@ impl Subject {
     /// Acquires what was lost, and waits until the lease is as long as it gets.
     fn settle(&mut self, hosts: &str) {
         self.job.get_or_insert_with(|| {
-            let timeout = format!("{}s", self.timeout.as_secs());
-            let mut job = zklock_at(hosts);
-            job.args(["--session-timeout", &timeout, "run", "--mutex", &format!("{}-job", self.path)]);
-            let job = Process::start(job.args(["--", "sh", "-c", "echo runs; exec sleep 1000"]));
+            let (path, timeout) = (format!("{}-job", self.path), format!("{}s", self.timeout.as_secs()));
+            let script = "echo runs; exec sleep 1000";
+            let job = Process::start(&mut run_at(hosts, &path, &["--session-timeout", &timeout], script));
             assert_eq!(job.line(), "runs\n");
             job
         });

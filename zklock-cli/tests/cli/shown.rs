@@ -13,6 +13,13 @@ pub(crate) fn contender(name: &str, kind: &str, lock: &str) -> Process {
     Process::start(command.args(["--identity", name, "run", kind, lock, "--", "sh", "-c", script]))
 }
 
+/// The same, when it holds the lock.
+pub(crate) fn holder(name: &str, kind: &str, lock: &str) -> Process {
+    let holder = contender(name, kind, lock);
+    assert_eq!(holder.line(), "held\n");
+    holder
+}
+
 fn ls(path: &str) -> String {
     let ended = output(zklock_there().args(["ls", "--long", path]));
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
@@ -25,8 +32,7 @@ fn ls_shows_the_holder_and_the_waiters_in_order() {
     assert_eq!(ls(&path), format!("nobody holds {path} or waits for it: the node {path} does not exist"));
     operator.create_all(&path, "");
     assert_eq!(ls(&path), format!("nobody holds {path} or waits for it"));
-    let holder = contender("db7/1", "--read", &path);
-    holder.line();
+    let holder = holder("db7/1", "--read", &path);
     let first = contender("db8/2", "--write", &path);
     operator.wait_for_children(&path, 2, SOON);
     let second = contender("db9/3", "--read", &path);
@@ -48,10 +54,9 @@ fn ls_shows_the_holder_and_the_waiters_in_order() {
 fn ls_tells_the_kinds_of_locks_that_have_one_holder_or_several() {
     for (kind, limit) in [("mutex", ""), ("election", ""), ("single-node", ""), ("semaphore", ":2")] {
         let path = path();
-        let contend = || contender("db7/1", &format!("--{kind}"), &format!("{path}{limit}"));
+        let hold = || holder("db7/1", &format!("--{kind}"), &format!("{path}{limit}"));
         let holders: Vec<_> =
-            std::iter::repeat_with(contend).take(if limit.is_empty() { 1 } else { 2 }).collect();
-        holders.iter().for_each(|holder| drop(holder.line()));
+            std::iter::repeat_with(hold).take(if limit.is_empty() { 1 } else { 2 }).collect();
         let text = ls(&path);
         let lines: Vec<_> = text.lines().skip(1).collect();
         let expected = format!("holds db7/1 TIME {kind} SESSION NUMBER curator ");
@@ -95,8 +100,7 @@ fn with_a_pattern_commands_hold_show_and_break_a_home_made_lock() {
 #[test]
 fn ls_writes_json() {
     let path = path();
-    let holder = contender("db7/1", "--mutex", &path);
-    holder.line();
+    let _holder = holder("db7/1", "--mutex", &path);
     let entry = &output(zklock_there().args(["ls", "--json", &path])).json()[0];
     assert_eq!((&entry["holds"], &entry["identity"]), (&true.into(), &"db7/1".into()));
     let kind = (&entry["lock"], &entry["role"], &entry["naming"]);
@@ -151,8 +155,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     );
     assert_eq!(process.line(), "nobody\n");
     // It notices when it writes.
-    let mut holder = contender("db7/1", "--mutex", "/cli/quiet");
-    holder.line();
+    let mut holder = holder("db7/1", "--mutex", "/cli/quiet");
     assert_eq!(process.line(), "0\n");
     holder.write("\n");
     process.status();
@@ -168,12 +171,10 @@ fn tree_shows_the_locks_below_a_path() {
     operator().create_all(&format!("{top}/empty/deep"), "");
     assert_eq!(tree(), nobody);
     let (mutex, semaphore) = (format!("{top}/a/report"), format!("{top}/b/licences"));
-    let holder = contender("db7/1", "--mutex", &mutex);
-    holder.line();
+    let report = holder("db7/1", "--mutex", &mutex);
     let waiter = contender("db8/2", "--mutex", &mutex);
     operator().wait_for_children(&mutex, 2, SOON);
-    let permit = contender("db9/3", "--semaphore", &format!("{semaphore}:1"));
-    permit.line();
+    let permit = holder("db9/3", "--semaphore", &format!("{semaphore}:1"));
     assert_eq!(
         tree(),
         format!("LOCK KIND WAITING HOLDERS\n{mutex} mutex NUMBER db7/1\n{semaphore} semaphore NUMBER db9/3")
@@ -181,7 +182,7 @@ fn tree_shows_the_locks_below_a_path() {
     let found = output(zklock_there().args(["tree", "--json", &top])).json();
     assert_eq!((&found[0]["path"], &found[0]["waiting"]), (&mutex.into(), &1.into()));
     assert_eq!(found[1]["holders"][0]["identity"], "db9/3");
-    drop((holder, waiter, permit));
+    drop((report, waiter, permit));
 }
 
 #[test]

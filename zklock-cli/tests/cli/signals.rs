@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::support::{LEFT, Process, SOON, holder, left_with, operator, output, path, run};
+use crate::support::{LEFT, Process, SOON, holder, left_with, operator, output, path, run, started};
 
 #[test]
 fn signals_reach_the_command() {
@@ -18,7 +18,7 @@ fn signals_reach_the_command() {
         ("WINCH", Signal::WINCH),
     ] {
         let script = format!("trap 'echo {name}; exit 9' {name}; echo on; while :; do sleep 0.1; done");
-        let process = Process::start(&mut run(&path(), &[], &script));
+        let process = started(&path(), &[], &script);
         process.line();
         process.signal(signal);
         assert_eq!(process.line(), format!("{name}\n"));
@@ -30,7 +30,7 @@ fn signals_reach_the_command() {
 fn a_signal_ends_a_wait_and_leaves_no_node() {
     let (path, operator) = (path(), operator());
     let holder = holder(&path);
-    let waiter = Process::start(&mut run(&path, &[], "echo ran"));
+    let waiter = started(&path, &[], "echo ran");
     operator.wait_for_children(&path, 2, SOON);
     waiter.signal(Signal::INT);
     waiter.output().is(130, "").is_quiet();

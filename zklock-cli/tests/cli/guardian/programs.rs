@@ -9,7 +9,6 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use ground::{Ensemble, until};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -17,7 +16,7 @@ use rustix::process::Signal;
 use zklock::further::{Credentials, Tls};
 use zklock::{Client, ClientOptions, ErrorKind};
 
-use super::{LONG, command_at, inherited, is_granted_at_once, next, node, servers, stat};
+use super::{LONG, command_at, inherited, is_kept, next, next_is_granted_at, node, servers, stat};
 use crate::support::{
     Process, SOON, is_alive, left_with, looks_at, only_child, open_files, path, signal, zklock,
 };
@@ -46,13 +45,6 @@ fn says(process: &Process) -> String {
     }
 }
 
-/// Kills the program, and sees that the next has the lock before the session could time out.
-fn next_is_granted_at_once(holder: &Process, next: Process) {
-    let killed = Instant::now();
-    holder.signal(Signal::KILL);
-    is_granted_at_once(next, killed);
-}
-
 fn command(path: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "--ignored", "--nocapture", "guardian::programs::a_guarded_program"]);
@@ -70,25 +62,11 @@ fn the_next_has_the_lock_of_a_killed_program() {
         super::operator().wait_for_children(&path, 2, SOON);
         // As one of its children would have them.
         let copies = inherited(holder.pid());
-        next_is_granted_at_once(&holder, next);
+        next_is_granted_at(Signal::KILL, &holder, next);
         assert!(stat(&node).is_none());
         assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
         drop(copies);
     }
-}
-
-#[test]
-fn a_stopped_program_keeps_its_session() {
-    let path = path();
-    let mut holder = holder(command(&path));
-    holder.signal(Signal::STOP);
-    // If the session were ended, it would be in this time, or much later.
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    assert!(stat(&node(&path)).is_some(), "the session of a living process was ended");
-    assert!(is_alive(only_child(holder.pid())));
-    holder.signal(Signal::CONT);
-    holder.write("release\n");
-    assert_eq!(says(&holder), "released");
 }
 
 #[test]
@@ -100,7 +78,7 @@ fn a_program_that_becomes_another_keeps_its_session_until_that_times_out() {
     // It has heard the end of its socket, and waited in vain for a death.
     assert!(until(SOON, || !is_alive(guardian)), "the guardian stays");
     assert!(is_alive(holder.pid()));
-    assert!(stat(&node(&path)).is_some(), "the session of a living process was ended");
+    is_kept(&node(&path));
 }
 
 #[test]
@@ -126,7 +104,7 @@ fn a_guardian_that_is_killed_is_missed_and_may_be_replaced() {
         says(&holder) == "guarded"
     }));
     assert_ne!(only_child(holder.pid()), first);
-    next_is_granted_at_once(&holder, next(&path, &[]));
+    next_is_granted_at(Signal::KILL, &holder, next(&path, &[]));
 }
 
 #[test]
@@ -142,7 +120,7 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_the_program_does() {
     let mut next = command_at(&closed.tls_connect_string(), "/closed", &[], &looks_at(&[]));
     next.env("ZKLOCK_SASL", "ann:secret").env("ZKLOCK_CA", folder.join("ca.pem"));
     next.env("ZKLOCK_CERT", folder.join("client.pem")).env("ZKLOCK_KEY", folder.join("client.key"));
-    next_is_granted_at_once(&holder, Process::start(&mut next));
+    next_is_granted_at(Signal::KILL, &holder, Process::start(&mut next));
 }
 
 /// With everything as text, none of which the guardian can find in a file.
@@ -168,14 +146,10 @@ fn a_guarded_program() {
     fcntl_setfd(&listener, FdFlags::empty()).unwrap();
     let client = Client::lazy(options);
     client.guard(guardian()).wait().unwrap().keep();
-    let hold = client.mutex(&path).unwrap().acquire().wait().unwrap();
+    let _hold = client.mutex(&path).unwrap().acquire().wait().unwrap();
     say("holds");
     for order in io::stdin().lock().lines().map_while(Result::ok) {
         match &*order {
-            "release" => {
-                hold.release().wait().unwrap();
-                say("released");
-            }
             "guard" => match client.guard(guardian()).wait() {
                 Ok(guardian) => {
                     guardian.keep();

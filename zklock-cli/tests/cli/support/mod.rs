@@ -97,7 +97,7 @@ pub(crate) fn path() -> String {
 
 /// One that holds the mutex until it gets a line.
 pub(crate) fn holder(path: &str) -> Process {
-    let holder = Process::start(&mut run(path, &[], "echo held; read _"));
+    let holder = started(path, &[], "echo held; read _");
     assert_eq!(holder.line(), "held\n");
     holder
 }
@@ -111,7 +111,17 @@ pub(crate) fn delete_holder(path: &str) {
 
 /// `zklock run --mutex PATH OPTIONS -- sh -c SCRIPT`, ready to be started.
 pub(crate) fn run(path: &str, options: &[&str], script: &str) -> Command {
-    let mut command = zklock_there();
+    run_at(&servers().connect_string(), path, options, script)
+}
+
+/// The same, started.
+pub(crate) fn started(path: &str, options: &[&str], script: &str) -> Process {
+    Process::start(&mut run(path, options, script))
+}
+
+/// The same, on other servers.
+pub(crate) fn run_at(hosts: &str, path: &str, options: &[&str], script: &str) -> Command {
+    let mut command = zklock_at(hosts);
     command.args(["run", "--mutex", path]).args(options).args(["--", "sh", "-c", script]);
     command
 }
