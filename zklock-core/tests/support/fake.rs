@@ -1,7 +1,7 @@
 //! An ensemble for tests: one directory of nodes in memory. It answers at once, late, or not at all.
 
 use crate::attempt::local_queue::LocalQueue;
-use crate::base::clock;
+use crate::base::clock::{self, virtual_clock};
 use crate::base::failure::Failure;
 use crate::base::owner::Owner;
 use crate::base::sync::{Mutex, MutexGuard, lock_ignoring_poison};
@@ -29,6 +29,27 @@ use tokio::sync::{oneshot, watch};
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(12);
 
 pub(crate) const SESSION: i64 = 7;
+
+/// Runs a test of an ensemble, on the virtual clock.
+pub(crate) fn with_ensemble<T>(test: impl AsyncFnOnce(FakeEnsemble) -> T) -> T {
+    virtual_clock::run(async { test(FakeEnsemble::new()).await })
+}
+
+/// Runs a test of a session of an ensemble.
+pub(crate) fn with_session<T>(test: impl AsyncFnOnce(FakeEnsemble, Arc<Session>) -> T) -> T {
+    with_ensemble(async |ensemble| {
+        let session = ensemble.session();
+        test(ensemble, session).await
+    })
+}
+
+/// Runs a test of a hold in a session of an ensemble.
+pub(crate) fn with_hold<T>(test: impl AsyncFnOnce(FakeEnsemble, Arc<Session>, Hold) -> T) -> T {
+    with_session(async |ensemble, session| {
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        test(ensemble, session, hold).await
+    })
+}
 
 /// A handle to the ensemble, which is also the connection of its one session.
 #[derive(Clone)]

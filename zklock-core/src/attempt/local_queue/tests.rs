@@ -5,11 +5,11 @@ mod patterns;
 
 use super::*;
 use crate::attempt::shared::Handle;
-use crate::base::clock::{self, virtual_clock};
+use crate::base::clock;
 use crate::base::error::{ErrorKind, LossReason};
 use crate::machine::Moment;
 use crate::machine::name::Scheme;
-use crate::session::fake::FakeEnsemble;
+use crate::session::fake::{FakeEnsemble, with_ensemble};
 use crate::session::pool::Pool;
 use crate::session::slot::{Slot, SlotState};
 use std::time::Duration;
@@ -17,6 +17,13 @@ use std::time::Duration;
 /// A mutex whose client has a session of this ensemble.
 fn mutex(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {
     queue(ensemble, Scheme::Mutex, Passing::default())
+}
+
+fn with_mutex<T>(test: impl AsyncFnOnce(FakeEnsemble, Arc<LocalQueue>) -> T) -> T {
+    with_ensemble(async |ensemble| {
+        let queue = mutex(&ensemble);
+        test(ensemble, queue).await
+    })
 }
 
 /// There is always a handle, so somebody may acquire it.
@@ -58,8 +65,7 @@ async fn lost(ensemble: &FakeEnsemble) -> (Hold, Moment) {
 
 #[test]
 fn the_node_of_a_lost_hold_stays_until_the_last_moment_that_was_named() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let (hold, until) = lost(&ensemble).await;
         assert!(hold.valid_for().is_zero());
         clock::sleep(until.since(clock::now()) - Duration::from_millis(1)).await;
@@ -71,8 +77,7 @@ fn the_node_of_a_lost_hold_stays_until_the_last_moment_that_was_named() {
 
 #[test]
 fn the_node_of_a_lost_hold_goes_when_its_holder_lets_go() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let (hold, _) = lost(&ensemble).await;
         assert_eq!(hold.release().await.unwrap_err().kind(), ErrorKind::Lost(LossReason::ForeignContender));
         clock::sleep(Duration::from_millis(1)).await;
@@ -82,8 +87,7 @@ fn the_node_of_a_lost_hold_goes_when_its_holder_lets_go() {
 
 #[test]
 fn nothing_more_is_asked_for_a_caller_that_goes_as_one_ahead_leaves() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let rivals = [(); 2].map(|()| kept::rival(&ensemble, "lock-"));
         let queue = mutex(&ensemble);
         let mut ticket = join(&queue, Patience::Waits);
@@ -99,8 +103,7 @@ fn nothing_more_is_asked_for_a_caller_that_goes_as_one_ahead_leaves() {
 
 #[test]
 fn a_node_of_this_client_is_a_holder_only_while_one_of_its_callers_holds() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let leftover = format!("/a/_c_{}-lock-0000000000", crate::base::platform::uuid());
         ensemble.create(&leftover);
         let queue = mutex(&ensemble);
@@ -138,9 +141,7 @@ fn a_session_that_an_answer_calls_over_is_not_tried_again() {
 
 #[test]
 fn who_leaves_waits_for_what_only_it_wanted() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = mutex(&ensemble);
+    with_mutex(async |ensemble, queue| {
         let mut tickets: Vec<_> = (0..3).map(|_| join(&queue, Patience::Waits)).collect();
         let _hold = answer_at_once(&mut tickets.remove(0)).await.flatten().unwrap();
         clock::sleep(Duration::from_secs(1)).await;
@@ -160,9 +161,7 @@ fn who_leaves_waits_for_what_only_it_wanted() {
 /// A hold that has come, but was not looked at.
 #[test]
 fn who_leaves_too_late_waits_for_the_node_that_it_was_given() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = mutex(&ensemble);
+    with_mutex(async |ensemble, queue| {
         let ticket = join(&queue, Patience::Waits);
         clock::sleep(Duration::from_secs(1)).await;
         let debt = ticket.leave().expect("it was granted");

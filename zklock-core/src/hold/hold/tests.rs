@@ -1,9 +1,8 @@
 use super::*;
-use crate::base::clock::virtual_clock;
 use crate::hold::grant::Granter;
 use crate::machine::callers::TurnId;
 use crate::machine::keeper::Keeper;
-use crate::session::fake::{FakeEnsemble, TIMEOUT};
+use crate::session::fake::{FakeEnsemble, TIMEOUT, with_ensemble, with_hold, with_session};
 use crate::session::nodes::SessionNodes;
 use crate::session::session::Notice;
 use crate::session::session::Session;
@@ -17,10 +16,7 @@ use std::sync::Weak;
 #[test]
 fn threads_that_learn_of_a_loss_are_not_in_the_way_of_the_session() {
     const TIMES: usize = 20_000;
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |_, session, hold| {
         let holding = hold.grant().holding().clone();
         session.lose(&holding, LossReason::NodeDeleted);
         let (sender, done) = std::sync::mpsc::channel();
@@ -45,10 +41,7 @@ fn threads_that_learn_of_a_loss_are_not_in_the_way_of_the_session() {
 
 #[test]
 fn a_hold_is_ensured_for_as_long_as_its_lease_and_a_margin() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, session, hold| {
         let refusal = |needs| hold.ensure(needs).unwrap_err();
         // To ask again would help nobody who needs more than a lease ever has.
         let longest = hold.confirm().await.unwrap();
@@ -87,10 +80,7 @@ impl Drop for Dropped<'_> {
 
 #[test]
 fn work_ends_with_the_hold_that_it_is_run_by() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, session, hold| {
         let holding = hold.grant().holding().clone();
         assert_eq!(hold.run(ready(7)).await, Ok(7));
         let is_dropped = Cell::new(false);
@@ -119,10 +109,8 @@ fn work_ends_with_the_hold_that_it_is_run_by() {
 
 #[test]
 fn a_confirm_gives_up_when_the_lease_is_over() {
-    virtual_clock::run(async {
-        let (ensemble, start) = (FakeEnsemble::new(), clock::now());
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, session, hold| {
+        let start = clock::now();
         assert!(hold.confirm().await.unwrap() > TIMEOUT / 3);
         ensemble.fall_silent();
         let lease = session.now().lease_until.since(start);
@@ -133,10 +121,7 @@ fn a_confirm_gives_up_when_the_lease_is_over() {
 
 #[test]
 fn a_confirm_believes_nothing_but_an_answer() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, _, hold| {
         ensemble.be_unsure_of(1);
         let asked = ensemble.checks().len();
         assert!(hold.confirm().await.unwrap() > TIMEOUT / 3);
@@ -149,9 +134,7 @@ fn a_confirm_believes_nothing_but_an_answer() {
 
 #[test]
 fn a_hold_names_its_lock() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
+    with_hold(async |_, _, hold| {
         assert_eq!(hold.path(), "/a");
         assert!(
             format!("{hold:?}")
@@ -162,8 +145,7 @@ fn a_hold_names_its_lock() {
 
 #[test]
 fn a_hold_of_a_reentrant_lock_is_released_by_its_owner_alone() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let owner = Owner::unique();
         let hold = Hold::new(ensemble.grant(&ensemble.session(), "/a", owner, true));
         let refused = hold.begin_release(Owner::unique()).map(drop).unwrap_err();
@@ -179,10 +161,7 @@ fn a_hold_of_a_reentrant_lock_is_released_by_its_owner_alone() {
 fn kind_after<F: Future<Output = ()> + 'static>(
     end: impl FnOnce(FakeEnsemble, Arc<Session>, String) -> F,
 ) -> Result<(), ErrorKind> {
-    virtual_clock::run(async move {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, session, hold| {
         let release = hold.begin_release(Owner::current()).unwrap().unwrap();
         let later = end(ensemble.clone(), session.clone(), hold.node().to_owned());
         // The pool, and the attempt that owns the node, do this then.
@@ -229,10 +208,7 @@ fn a_release_is_not_confirmed_by_the_word_of_one_server_while_its_node_is_there(
 
 #[test]
 fn a_release_of_what_was_not_valid_any_more_says_at_once_that_it_is_lost() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, session, hold| {
         clock::sleep(TIMEOUT).await;
         assert!(hold.valid_for().is_zero());
         let release = hold.begin_release(Owner::current()).unwrap().unwrap();
@@ -262,10 +238,8 @@ fn weak(granter: &Arc<impl Granter + 'static>) -> Weak<dyn Granter> {
 
 #[test]
 fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business() {
-    virtual_clock::run(async {
-        let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
-        let session = ensemble.session();
-        let keeps = Arc::new(Keeps);
+    with_session(async |ensemble, session| {
+        let (owner, keeps) = (Owner::unique(), Arc::new(Keeps));
         let grant = ensemble.grant_by(&session, "/a", owner, false, weak(&keeps));
         let hold = Hold::new(grant.clone());
         let loss = hold.loss();
@@ -282,8 +256,7 @@ fn a_node_that_is_kept_for_the_next_holder_is_none_of_the_last_holders_business(
 
 #[test]
 fn a_node_is_passed_on_after_a_lapse_only_if_the_servers_confirm_it() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let keeps = Arc::new(Keeps);
         let hold =
             |session| Hold::new(ensemble.grant_by(session, "/a", Owner::unique(), false, weak(&keeps)));
@@ -299,10 +272,7 @@ fn a_node_is_passed_on_after_a_lapse_only_if_the_servers_confirm_it() {
 
 #[test]
 fn a_hold_is_at_risk_without_a_connection_or_a_lease() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |_, session, hold| {
         session.set_connected(false);
         assert_eq!(hold.state(), HoldState::AtRisk);
         assert!(!hold.valid_for().is_zero());
@@ -319,8 +289,7 @@ fn a_hold_is_at_risk_without_a_connection_or_a_lease() {
 
 #[test]
 fn without_a_heartbeat_a_hold_lapses_and_is_not_at_risk() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let keeper = Keeper::new(TIMEOUT, clock::now(), clock::now()).without_heartbeat();
         let session = Session::new(Arc::new(ensemble.clone()), 7, keeper, Arc::default());
         let hold = ensemble.hold(&session, "/a", Owner::unique());
@@ -331,9 +300,7 @@ fn without_a_heartbeat_a_hold_lapses_and_is_not_at_risk() {
 
 #[test]
 fn a_grant_knows_whether_and_why_it_is_lost() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
         let hold = Hold::new(grant.clone());
         assert_eq!((grant.check_not_lost(), hold.loss().reason()), (Ok(()), None));
@@ -346,9 +313,7 @@ fn a_grant_knows_whether_and_why_it_is_lost() {
 
 #[test]
 fn a_hold_lasts_until_it_is_lost_or_released() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let hold = |path| ensemble.hold(&session, path, Owner::unique());
         let (released, lost) = (hold("/a"), hold("/b"));
         clock::sleep(Duration::from_secs(1)).await;
@@ -362,10 +327,7 @@ fn a_hold_lasts_until_it_is_lost_or_released() {
 
 #[test]
 fn a_release_that_nobody_will_confirm_says_why_and_when_the_lock_is_free() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |_, session, hold| {
         let release = hold.begin_release(Owner::current()).unwrap().unwrap();
         session.set_connected(false);
         session.set_trouble(Some("the password is wrong".into()));
@@ -380,9 +342,7 @@ fn a_release_that_nobody_will_confirm_says_why_and_when_the_lock_is_free() {
 #[test]
 fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() {
     let after = |is_used_again: bool| {
-        virtual_clock::run(async move {
-            let ensemble = FakeEnsemble::new();
-            let session = ensemble.session();
+        with_session(async |ensemble, session| {
             let holding = ensemble.holding(&session, "/a", true);
             let (token, slot) = (Token::of(holding.czxid), Arc::new(Slot::of(SlotState::Next(None))));
             let granter = Weak::<Keeps>::new();
@@ -405,9 +365,8 @@ fn a_name_that_is_used_again_is_told_from_its_earlier_node_by_the_transaction() 
 
 #[test]
 fn a_hold_reads_what_is_there_or_says_that_it_cannot() {
-    virtual_clock::run(async {
-        let (ensemble, start) = (FakeEnsemble::new(), clock::now());
-        let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
+    with_hold(async |ensemble, _, hold| {
+        let start = clock::now();
         assert_eq!(hold.read(hold.node()).await.unwrap().unwrap().data, hold.node().as_bytes());
         assert_eq!(hold.read("/b").await.unwrap(), None);
         ensemble.fall_silent();
@@ -418,9 +377,7 @@ fn a_hold_reads_what_is_there_or_says_that_it_cannot() {
 
 #[test]
 fn a_guarded_write_without_an_answer_keeps_the_node_from_the_next_holder() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
+    with_hold(async |ensemble, _, hold| {
         let write = || hold.guarded().set_data("/b", b"", None).commit();
         write().await.unwrap();
         assert!(!hold.grant().is_unsettled());
@@ -432,8 +389,7 @@ fn a_guarded_write_without_an_answer_keeps_the_node_from_the_next_holder() {
 
 #[test]
 fn a_guarded_write_that_finds_no_node_says_that_the_hold_is_lost_or_that_it_was_released_meanwhile() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let refused = async |releases: bool| {
             let hold = ensemble.hold(&ensemble.session(), "/a", Owner::unique());
             let mut write = hold.guarded().set_data("/b", b"", None).commit();
@@ -452,8 +408,8 @@ fn a_guarded_write_that_finds_no_node_says_that_the_hold_is_lost_or_that_it_was_
 
 #[test]
 fn a_release_by_another_shows_that_holds_are_handed_over() {
-    virtual_clock::run(async {
-        let (ensemble, owner) = (FakeEnsemble::new(), Owner::unique());
+    with_ensemble(async |ensemble| {
+        let owner = Owner::unique();
         let released = |owner, by| {
             let hold = ensemble.hold(&ensemble.session(), "/a", owner);
             drop(hold.begin_release(by).unwrap());
@@ -467,10 +423,7 @@ fn a_release_by_another_shows_that_holds_are_handed_over() {
 
 #[test]
 fn a_holder_is_told_that_others_wait_once_it_has_asked() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |_, session, hold| {
         let holding = hold.grant().holding().clone();
         let notice = || holding.watch().borrow().notice;
         assert_eq!(notice(), Notice::Unasked);

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use zklock_testkit::Server;
 
-async fn client(server: &Server) -> (Client, ClientOptions) {
+/// A server with a client.
+async fn client() -> (Server, Client, ClientOptions) {
+    let server = Server::start().unwrap();
     let options = ClientOptions::new(&server.connect_string()).checked().unwrap();
     let client = Client::connect(options.clone()).await.unwrap();
-    (client, options)
+    (server, client, options)
 }
 
 /// A guardian that runs `script` for each line that it receives.
@@ -32,8 +34,7 @@ async fn refusal(client: &Client, command: Command) -> Error {
 
 #[tokio::test]
 async fn a_guardian_is_told_the_key_of_each_session_and_when_to_leave() {
-    let server = Server::start().unwrap();
-    let (client, options) = client(&server).await;
+    let (_server, client, options) = client().await;
     let heard = file("told");
     let script = r#"echo "$line" >>"$0"; case $line in options*) echo watches >&0 ;; leave) exit 0 ;; esac"#;
     let mut command = scripted(script);
@@ -59,8 +60,7 @@ async fn a_guardian_is_told_the_key_of_each_session_and_when_to_leave() {
 
 #[tokio::test]
 async fn what_cannot_be_started_is_an_error_that_says_what_to_do() {
-    let server = Server::start().unwrap();
-    let (client, _) = client(&server).await;
+    let (_server, client, _) = client().await;
     let plain = file("plain");
     fs::write(&plain, "").unwrap();
     for (program, says) in [
@@ -80,8 +80,7 @@ async fn what_cannot_be_started_is_an_error_that_says_what_to_do() {
 
 #[tokio::test]
 async fn another_program_is_recognised_and_does_not_stay() {
-    let server = Server::start().unwrap();
-    let (client, _) = client(&server).await;
+    let (_server, client, _) = client().await;
     for (command, kind, says) in [
         (Command::new("true"), ErrorKind::InvalidInput, "it ended at once"),
         (answering("hello"), ErrorKind::InvalidInput, "it says \"hello\""),
@@ -106,8 +105,7 @@ async fn a_program_that_says_nothing_is_not_waited_for_without_end() {
 
 #[tokio::test]
 async fn a_client_has_one_guardian_at_a_time() {
-    let server = Server::start().unwrap();
-    let (client, _) = client(&server).await;
+    let (_server, client, _) = client().await;
     let guardian = client.guard(answering("watches")).await.unwrap();
     let error = refusal(&client, answering("watches")).await;
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
@@ -125,8 +123,7 @@ async fn a_client_has_one_guardian_at_a_time() {
 
 #[tokio::test]
 async fn closing_the_client_ends_its_guardian_and_a_closed_one_gets_none() {
-    let server = Server::start().unwrap();
-    let (client, _) = client(&server).await;
+    let (_server, client, _) = client().await;
     client.guard(answering("watches")).await.unwrap().keep();
     client.close().await.unwrap();
     assert!(!*client.pool().has_guardian().borrow(), "it is still there");
@@ -136,8 +133,7 @@ async fn closing_the_client_ends_its_guardian_and_a_closed_one_gets_none() {
 
 #[tokio::test]
 async fn a_call_that_is_cancelled_leaves_no_guardian() {
-    let server = Server::start().unwrap();
-    let (client, _) = client(&server).await;
+    let (_server, client, _) = client().await;
     let begun = file("begun");
     let mut command = scripted(r#"echo >"$0"; [ "$line" != leave ] || exit 0"#);
     command.arg(&begun);

@@ -1,13 +1,12 @@
 use super::requests::FLIGHTS_AT_MOST;
 use super::*;
-use crate::base::clock::virtual_clock;
 use crate::base::owner::Owner;
 use crate::hold::hold::{Hold, HoldState};
 use crate::machine::keeper::{Seen, ToWatch};
 use crate::machine::name::{Scheme, Uuid};
 use crate::machine::protocol::{Node, Operation, Origin, Outcome, WatchEvent};
 use crate::machine::status::Status;
-use crate::session::fake::{FakeEnsemble, SESSION, TIMEOUT};
+use crate::session::fake::{FakeEnsemble, SESSION, TIMEOUT, with_ensemble, with_hold, with_session};
 use crate::session::heartbeat;
 use crate::zookeeper::ensemble::{Deletion, HeldNode, Write};
 use futures_util::FutureExt;
@@ -18,9 +17,7 @@ fn barrier() -> Vec<Operation> {
 
 #[test]
 fn nothing_is_remembered_of_a_connection_once_a_server_is_asked_for_the_session_on_another() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |_, session| {
         let now = clock::now();
         assert!(session.lease().is_connected_since(now));
         session.ask();
@@ -33,10 +30,7 @@ fn nothing_is_remembered_of_a_connection_once_a_server_is_asked_for_the_session_
 fn an_answer_that_shows_that_its_node_is_gone_ends_a_hold() {
     let lists = || vec![Operation::List { directory: "/a".into() }];
     let gone = HoldState::Lost(LossReason::NodeDeleted);
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, session, hold| {
         session.clone().send(lists()).await;
         assert_eq!(hold.state(), HoldState::Held);
         assert!(ensemble.delete_node(&ensemble.nodes()[0]));
@@ -67,9 +61,7 @@ fn an_answer_that_shows_that_its_node_is_gone_ends_a_hold() {
 
 #[test]
 fn a_hold_that_is_given_up_wakes_what_waits_for_its_end() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
         let mut watch = grant.holding().watch();
         session.abandon(grant.holding());
@@ -82,8 +74,7 @@ fn a_hold_that_is_given_up_wakes_what_waits_for_its_end() {
 /// With rare beats a lease may end before two beats have failed.
 #[test]
 fn a_hold_without_a_lease_is_at_risk_although_no_beat_is_late() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let keeper = Keeper::new(TIMEOUT, clock::now(), clock::now()).telling_within(TIMEOUT / 3);
         let session = Session::new(Arc::new(ensemble.clone()), SESSION, keeper, Arc::default());
         let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
@@ -96,8 +87,7 @@ fn a_hold_without_a_lease_is_at_risk_although_no_beat_is_late() {
 
 #[test]
 fn a_child_that_no_session_owns_is_remembered_until_it_is_absent() {
-    virtual_clock::run(async {
-        let session = FakeEnsemble::new().session();
+    with_session(async |_, session| {
         let names = ["lock-0000000124".to_owned()];
         let show = |operation, outcome| {
             let seeing = session.seeing(&[operation]);
@@ -115,10 +105,7 @@ fn a_child_that_no_session_owns_is_remembered_until_it_is_absent() {
 /// Thousands are sent at one moment after a reconnect.
 #[test]
 fn few_flights_are_without_a_reply_at_a_time_and_a_heartbeat_waits_for_none() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, session, hold| {
         ensemble.fall_silent();
         let flights: Vec<_> =
             (0..FLIGHTS_AT_MOST * 3).map(|_| tokio::spawn(session.clone().send(barrier()))).collect();
@@ -137,9 +124,7 @@ fn few_flights_are_without_a_reply_at_a_time_and_a_heartbeat_waits_for_none() {
 /// The ensemble has lost the deletion of a single-node lock's nodes.
 #[test]
 fn nodes_of_a_single_node_lock_that_come_back_go_together_and_spare_that_of_another() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let mark = session.attempts.begin();
         let companion = format!("/a/{}", crate::machine::name::companion(mark));
         session.attempts.end(mark);
@@ -159,10 +144,7 @@ fn nodes_of_a_single_node_lock_that_come_back_go_together_and_spare_that_of_anot
 
 #[test]
 fn every_hold_is_told_the_first_reason_for_the_end_of_the_session() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |ensemble, session, hold| {
         session.end(LossReason::ClientClosed);
         session.end(LossReason::SessionExpired);
         assert_eq!(session.loss(), Some(LossReason::ClientClosed));
@@ -184,9 +166,7 @@ fn one_of_two(ensemble: &FakeEnsemble) -> [Arc<str>; 2] {
 
 #[test]
 fn what_a_server_answers_by_itself_or_refuses_does_not_prolong_the_lease() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let before = session.now().lease_until;
         clock::sleep(TIMEOUT / 4).await;
         let [there, gone] = one_of_two(&ensemble).map(|path| path.to_string());
@@ -199,8 +179,7 @@ fn what_a_server_answers_by_itself_or_refuses_does_not_prolong_the_lease() {
 
 #[test]
 fn a_session_that_is_over_stays_so() {
-    virtual_clock::run(async {
-        let session = FakeEnsemble::new().session();
+    with_session(async |_, session| {
         session.end(LossReason::SessionExpired);
         for connected in [true, false] {
             session.set_connected(connected);
@@ -211,9 +190,7 @@ fn a_session_that_is_over_stays_so() {
 
 #[test]
 fn the_servers_say_what_the_session_can_do_and_how_long_it_lives() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         assert!(session.creates_in_transactions());
         ensemble.be_old();
         assert!(!session.creates_in_transactions());
@@ -227,10 +204,7 @@ fn the_servers_say_what_the_session_can_do_and_how_long_it_lives() {
 
 #[test]
 fn a_server_that_grants_less_than_half_loses_the_holds_at_once() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |_, session, hold| {
         session.ask();
         session.granted("a:2181", clock::now(), TIMEOUT / 2 - Duration::from_millis(1));
         assert_eq!(hold.lost().now_or_never(), Some(Ok(Some(LossReason::LeaseLapsed))));
@@ -240,9 +214,7 @@ fn a_server_that_grants_less_than_half_loses_the_holds_at_once() {
 
 #[test]
 fn a_heartbeat_names_what_is_held_and_counts_how_late_its_answer_is() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let hold = |path| ensemble.hold(&session, path, Owner::unique());
         let (_held, released) = (hold("/a"), hold("/b"));
         let lost = ensemble.grant(&session, "/c", Owner::unique(), false);
@@ -257,9 +229,7 @@ fn a_heartbeat_names_what_is_held_and_counts_how_late_its_answer_is() {
 
 #[test]
 fn a_hold_is_watched_only_if_all_its_nodes_are() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let [there, gone] = one_of_two(&ensemble);
         let hold = session.register("/a".into(), vec![there.clone()], 1, false, clock::now()).id;
         let held = |path: &Arc<str>| HeldNode { path: path.clone(), origin: None };
@@ -278,8 +248,7 @@ fn a_hold_is_watched_only_if_all_its_nodes_are() {
 
 #[test]
 fn a_session_that_was_closed_is_gone_when_the_servers_say_so() {
-    virtual_clock::run(async {
-        let session = FakeEnsemble::new().session();
+    with_session(async |_, session| {
         session.end(LossReason::SessionClosed);
         let mut gone = Box::pin(session.gone());
         assert_eq!(gone.as_mut().now_or_never(), None);
@@ -290,9 +259,7 @@ fn a_session_that_was_closed_is_gone_when_the_servers_say_so() {
 
 #[test]
 fn a_node_that_may_not_be_deleted_ends_the_session_and_says_why() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         assert_eq!(session.undeletable(), None);
         ensemble.refuse_deletions();
         session.clone().send(vec![Operation::Delete { path: "/a/b".into() }]).await;
@@ -303,9 +270,7 @@ fn a_node_that_may_not_be_deleted_ends_the_session_and_says_why() {
 
 #[test]
 fn a_holding_knows_its_names_a_refusal_and_its_loss() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |_, session| {
         let register = |nodes: &[&str], is_reused| {
             session.register(
                 "/a".into(),
@@ -343,9 +308,7 @@ fn ended(ensemble: &FakeEnsemble, session: &Arc<Session>, directory: &str) -> St
 
 #[test]
 fn a_sweep_deletes_what_has_come_back_wherever_attempts_have_been() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         session.clone().sweep().await;
         assert_eq!(ensemble.flights(), 0, "nobody has been anywhere");
         for directory in ["/a", "/b", "/a"] {
@@ -360,9 +323,7 @@ fn a_sweep_deletes_what_has_come_back_wherever_attempts_have_been() {
 
 #[test]
 fn a_listing_that_is_over_is_forgotten() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         ensemble.fall_silent();
         let mut listing = session.clone().send(flight());
         assert!(listing.as_mut().now_or_never().is_none());
@@ -381,9 +342,7 @@ fn flight() -> Vec<Operation> {
 
 #[test]
 fn beats_go_along_with_a_late_answer_and_with_no_other() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         tokio::spawn(heartbeat::run(session.clone()));
         // So long that the lease has lapsed.
         clock::sleep(TIMEOUT).await;
@@ -405,9 +364,7 @@ fn beats_go_along_with_a_late_answer_and_with_no_other() {
 
 #[test]
 fn an_attempt_that_is_dropped_waits_for_nothing_any_more() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         tokio::spawn(heartbeat::run(session.clone()));
         clock::sleep(TIMEOUT).await;
         ensemble.fall_silent();
@@ -419,9 +376,7 @@ fn an_attempt_that_is_dropped_waits_for_nothing_any_more() {
 
 #[test]
 fn the_latest_answer_says_how_late_they_are_as_long_as_there_are_any() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let mut said = Vec::new();
         for late in [Duration::ZERO, Duration::from_millis(1_200), Duration::from_millis(2_600)] {
             ensemble.answer_late(late);
@@ -465,9 +420,7 @@ fn watch(path: &str) -> Vec<Operation> {
 
 #[test]
 fn the_end_of_a_neighbour_is_heard_without_a_server() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let (ahead, node) = begin_ahead(&ensemble, &session);
         let landing = session.send_for_attempt(watch(&node)).await;
         assert_eq!(landing.outcomes, [Outcome::Done]);
@@ -487,9 +440,7 @@ fn the_end_of_a_neighbour_is_heard_without_a_server() {
 
 #[test]
 fn an_attempt_that_is_abandoned_is_not_known_to_be_gone() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let (ahead, node) = begin_ahead(&ensemble, &session);
         let watched = session.send_for_attempt(watch(&node)).await.watch.unwrap();
         session.attempts.abandon(ahead);
@@ -504,9 +455,7 @@ fn an_attempt_that_is_abandoned_is_not_known_to_be_gone() {
 
 #[test]
 fn a_node_with_an_earlier_mark_is_gone_when_the_attempt_has_another() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
+    with_session(async |ensemble, session| {
         let (ahead, node) = begin_ahead(&ensemble, &session);
         let watched = session.send_for_attempt(watch(&node)).await.watch.unwrap();
         let mark = ahead.to_string().replace('-', "");

@@ -1,8 +1,7 @@
 use super::*;
 use crate::base::clock::virtual_clock;
 use crate::base::error::ErrorKind;
-use crate::base::owner::Owner;
-use crate::session::fake::FakeEnsemble;
+use crate::session::fake::with_hold;
 
 fn keeper(state: SlotState) -> SessionKeeper {
     SessionKeeper {
@@ -58,10 +57,7 @@ fn a_client_that_is_closed_waits_for_no_pause() {
 
 #[test]
 fn everybody_is_told_when_the_runtime_drops_the_keeper() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let session = ensemble.session();
-        let hold = ensemble.hold(&session, "/a", Owner::unique());
+    with_hold(async |_, session, hold| {
         let keeper = keeper(SlotState::Open(session));
         let (slot, running) = (keeper.slot.clone(), keeper.running.subscribe());
         drop(keeper);

@@ -1,20 +1,22 @@
 use super::super::tests::queue;
 use super::*;
-use crate::base::clock::virtual_clock;
 use crate::base::wait::Wait;
 use crate::machine::name::Scheme;
 use crate::machine::turns::Passing;
-use crate::session::fake::{FakeEnsemble, TIMEOUT};
+use crate::session::fake::{FakeEnsemble, TIMEOUT, with_ensemble};
 use std::time::Duration;
 
 const DIRECTORY: &str = "/a";
 
-/// An attempt whose task has not begun, and its session.
-fn attempt(ensemble: &FakeEnsemble) -> (Arc<Session>, Attempt) {
-    attempt_of(ensemble, Scheme::Mutex)
+/// An attempt for a mutex, whose task has not begun, and its session.
+fn with_attempt<T>(test: impl AsyncFnOnce(FakeEnsemble, Arc<Session>, Attempt) -> T) -> T {
+    with_ensemble(async |ensemble| {
+        let (session, attempt) = attempt(&ensemble, Scheme::Mutex);
+        test(ensemble, session, attempt).await
+    })
 }
 
-fn attempt_of(ensemble: &FakeEnsemble, scheme: Scheme) -> (Arc<Session>, Attempt) {
+fn attempt(ensemble: &FakeEnsemble, scheme: Scheme) -> (Arc<Session>, Attempt) {
     let queue = queue(ensemble, scheme, Passing::default());
     let session = queue.shared.pool.slot().current().unwrap();
     let (waiter, _) = Waiter::new(None, Patience::Waits, Wait::Forever, false);
@@ -41,10 +43,9 @@ async fn watched(session: &Arc<Session>, path: &str) -> Vec<Outcome> {
 
 #[test]
 fn an_attempt_learns_that_servers_are_old() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         ensemble.be_old();
-        let (_, mut attempt) = attempt_of(&ensemble, Scheme::Single);
+        let (_, mut attempt) = attempt(&ensemble, Scheme::Single);
         be_granted(&mut attempt).await;
         assert_eq!(ensemble.nodes(), ["/a/lock"], "there is no companion");
     });
@@ -52,9 +53,7 @@ fn an_attempt_learns_that_servers_are_old() {
 
 #[test]
 fn without_a_connection_nothing_is_begun_that_could_not_be_left() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (session, mut attempt) = attempt(&ensemble);
+    with_attempt(async |ensemble, session, mut attempt| {
         session.set_connected(false);
         attempt.begin().await.unwrap();
         attempt.send_next().await;
@@ -68,10 +67,9 @@ fn without_a_connection_nothing_is_begun_that_could_not_be_left() {
 
 #[test]
 fn an_attempt_that_waits_no_longer_watches_nothing() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         ensemble.create("/a/_c_00000000-0000-4000-8000-000000000000-lock-0000000000");
-        let (_, mut attempt) = attempt(&ensemble);
+        let (_, mut attempt) = attempt(&ensemble, Scheme::Mutex);
         while ensemble.watches() == 0 {
             attempt.next_event().await.unwrap();
         }
@@ -82,9 +80,7 @@ fn an_attempt_that_waits_no_longer_watches_nothing() {
 
 #[test]
 fn an_answer_that_ends_the_session_is_heard_though_it_comes_at_once() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (session, mut attempt) = attempt(&ensemble);
+    with_attempt(async |ensemble, session, mut attempt| {
         be_granted(&mut attempt).await;
         ensemble.refuse_deletions();
         attempt.machine.handle_end();
@@ -98,9 +94,7 @@ fn an_answer_that_ends_the_session_is_heard_though_it_comes_at_once() {
 
 #[test]
 fn a_node_that_comes_back_is_nobodys_as_soon_as_its_machine_is_gone() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (session, mut attempt) = attempt(&ensemble);
+    with_attempt(async |ensemble, session, mut attempt| {
         be_granted(&mut attempt).await;
         let nodes = ensemble.nodes();
         attempt.machine.handle_end();
@@ -118,9 +112,7 @@ fn a_node_that_comes_back_is_nobodys_as_soon_as_its_machine_is_gone() {
 
 #[test]
 fn an_attempt_that_is_dropped_before_it_sends_anything_has_no_node_and_has_been_nowhere() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (session, mut attempt) = attempt(&ensemble);
+    with_attempt(async |ensemble, session, mut attempt| {
         attempt.begin().await.unwrap();
         let mark = attempt.machine.mark();
         drop(attempt);
@@ -134,9 +126,7 @@ fn an_attempt_that_is_dropped_before_it_sends_anything_has_no_node_and_has_been_
 
 #[test]
 fn the_directory_of_an_attempt_that_is_dropped_is_swept_and_its_node_is_not_known_to_be_gone() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (session, mut attempt) = attempt(&ensemble);
+    with_attempt(async |ensemble, session, mut attempt| {
         be_granted(&mut attempt).await;
         drop(attempt);
         assert_eq!(watched(&session, &ensemble.nodes()[0]).await, [Outcome::Done]);
@@ -148,9 +138,7 @@ fn the_directory_of_an_attempt_that_is_dropped_is_swept_and_its_node_is_not_know
 
 #[test]
 fn the_session_knows_that_a_node_is_gone_once_its_attempt_creates_another() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let (session, mut attempt) = attempt(&ensemble);
+    with_attempt(async |ensemble, session, mut attempt| {
         // So late that the lease is too short for a grant, and the node is checked.
         ensemble.answer_late(TIMEOUT / 12 * 5);
         let mut earlier = Vec::new();

@@ -2,6 +2,7 @@
 
 use super::kept::{LINGERS, rival};
 use super::*;
+use crate::base::clock::virtual_clock;
 use crate::base::sync::{in_every_order, spawn, wait};
 use loom::thread::yield_now;
 use std::future::poll_fn;

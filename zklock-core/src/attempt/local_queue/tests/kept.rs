@@ -1,12 +1,12 @@
 use super::{answer_at_once, join, queue, with_handle};
 use crate::attempt::local_queue::LocalQueue;
-use crate::base::clock::{self, virtual_clock};
+use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::hold::hold::Hold;
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
-use crate::session::fake::FakeEnsemble;
+use crate::session::fake::{FakeEnsemble, with_ensemble};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ fn taken(queue: &LocalQueue) -> Option<Hold> {
 }
 
 /// A mutex whose node lingers.
-async fn idle(ensemble: &FakeEnsemble, passing: Passing) -> Arc<LocalQueue> {
-    let queue = queue(ensemble, Scheme::Mutex, passing);
+async fn idle(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {
+    let queue = queue(ensemble, Scheme::Mutex, LINGERS);
     acquired(&queue).await.release().await.unwrap();
     a_moment().await;
     queue
@@ -43,9 +43,8 @@ async fn idle(ensemble: &FakeEnsemble, passing: Passing) -> Arc<LocalQueue> {
 
 #[test]
 fn a_node_that_another_wants_is_gone_when_it_is_released() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = idle(&ensemble, LINGERS).await;
+    with_ensemble(async |ensemble| {
+        let queue = idle(&ensemble).await;
         let hold = taken(&queue).unwrap();
         assert!(!hold.is_wanted());
         let rival = rival(&ensemble, "lock-");
@@ -64,9 +63,8 @@ fn a_node_that_another_wants_is_gone_when_it_is_released() {
 
 #[test]
 fn a_node_is_taken_by_nobody_while_no_deletion_could_be_reported() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = idle(&ensemble, LINGERS).await;
+    with_ensemble(async |ensemble| {
+        let queue = idle(&ensemble).await;
         let session = queue.shared.pool.slot().current().unwrap();
         session.set_connected(false);
         let mut waits = join(&queue, Patience::Waits);
@@ -80,9 +78,8 @@ fn a_node_is_taken_by_nobody_while_no_deletion_could_be_reported() {
 /// Without a heartbeat the lease runs out.
 #[test]
 fn a_node_whose_lease_does_not_run_is_checked_before_it_is_taken() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
-        let queue = idle(&ensemble, LINGERS).await;
+    with_ensemble(async |ensemble| {
+        let queue = idle(&ensemble).await;
         clock::sleep(Duration::from_secs(20)).await;
         assert!(taken(&queue).is_none());
         let checks = ensemble.checks().len();
@@ -95,8 +92,7 @@ fn a_node_whose_lease_does_not_run_is_checked_before_it_is_taken() {
 
 #[test]
 fn a_caller_that_goes_away_as_it_is_granted_passes_it_on() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
         let mut tickets: Vec<_> = (0..4).map(|_| join(&queue, Patience::Waits)).collect();
         let hold = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
@@ -112,8 +108,7 @@ fn a_caller_that_goes_away_as_it_is_granted_passes_it_on() {
 
 #[test]
 fn a_node_does_not_linger_for_a_client_that_nobody_has() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let (queue, handle) = with_handle(&ensemble, Scheme::Mutex, LINGERS);
         acquired(&queue).await.release().await.unwrap();
         a_moment().await;
@@ -126,8 +121,7 @@ fn a_node_does_not_linger_for_a_client_that_nobody_has() {
 
 #[test]
 fn a_node_whose_holder_may_yet_write_is_taken_by_nobody() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
         let hold = acquired(&queue).await;
         // A write that was answered lets the node be passed on.

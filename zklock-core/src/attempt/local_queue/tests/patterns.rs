@@ -8,7 +8,7 @@ use crate::machine::claim::Claim;
 use crate::machine::name::{Naming, Role, mark_in_data};
 use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
-use crate::session::fake::FakeEnsemble;
+use crate::session::fake::{FakeEnsemble, with_ensemble};
 use crate::session::pool::Pool;
 use crate::session::slot::{Slot, SlotState};
 use std::sync::Arc;
@@ -68,8 +68,7 @@ fn two_attempts_of_one_session_that_are_in_doubt_at_one_directory_keep_to_their_
 
 #[test]
 fn what_is_in_doubt_at_the_end_of_the_session_is_not_looked_for() {
-    virtual_clock::run(async {
-        let ensemble = FakeEnsemble::new();
+    with_ensemble(async |ensemble| {
         let [queue] = locks(&ensemble);
         let session = queue.shared.pool.slot().current().unwrap();
         ensemble.answer_late(Duration::from_millis(50));
