@@ -1,17 +1,10 @@
-//! A process that plays seeds, with the kernel of a simulation: see `kernel/plays.c`.
+//! Plays a seed in a process of its own, with the kernel of a simulation.
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
-/// The exit codes of a seed that takes too long: by SIGALRM, or by SIGPROF.
-const LATE: [&str; 2] = ["142", "155"];
-
-pub(crate) struct Player {
-    child: Child,
-    /// `None` when the process must end.
-    asks: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
-}
+/// SIGALRM and SIGPROF, which end a seed that takes too long: see `kernel/time.c`.
+const LATE: [i32; 2] = [14, 27];
 
 /// The result of a seed, as printed by its process.
 pub(crate) struct Played {
@@ -20,56 +13,25 @@ pub(crate) struct Played {
     pub(crate) said: String,
 }
 
-impl Player {
-    pub(crate) fn new() -> io::Result<Self> {
-        let library = std::env::var("SIMULATION_KERNEL").map_err(io::Error::other)?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--one", "", "--without", ""]).env("LD_PRELOAD", library).env("RUST_BACKTRACE", "0");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let (asks, answers) = (child.stdin.take(), child.stdout.take());
-        let answers = answers.ok_or(io::ErrorKind::BrokenPipe)?;
-        Ok(Self { child, asks, answers: BufReader::new(answers) })
+/// Plays a seed, perhaps without some of its faults.
+pub(crate) fn play(seed: u64, without: &[usize]) -> Played {
+    let numbers: Vec<_> = without.iter().map(ToString::to_string).collect();
+    let library = std::env::var("SIMULATION_KERNEL").expect("`run` has set it");
+    let done = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--one", &seed.to_string(), "--without", &numbers.join(",")])
+        .env("LD_PRELOAD", library)
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .expect("a process that plays");
+    let mut said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    let is_good = done.status.success();
+    let is_late = done.status.signal().is_some_and(|signal| LATE.contains(&signal));
+    if is_late {
+        said.insert_str(0, "VIOLATION: it does not end\n");
+    } else if !is_good {
+        said += &done.status.to_string();
     }
-
-    /// Plays a seed, perhaps without some of its faults.
-    pub(crate) fn play(&mut self, seed: u64, without: &[usize]) -> Played {
-        self.try_to_play(seed, without).unwrap_or_else(|error| Played {
-            is_good: false,
-            is_late: false,
-            said: format!("it cannot be played: {error}"),
-        })
-    }
-
-    fn try_to_play(&mut self, seed: u64, without: &[usize]) -> io::Result<Played> {
-        let numbers: Vec<_> = without.iter().map(ToString::to_string).collect();
-        let asks = self.asks.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        asks.write_all(format!("{seed} {}\n", numbers.join(",")).as_bytes())?;
-        let (mut said, mut line) = (String::new(), Vec::new());
-        loop {
-            line.clear();
-            if self.answers.read_until(b'\n', &mut line)? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            let text = String::from_utf8_lossy(&line);
-            if let Some(status) = text.trim_end().strip_prefix("end ") {
-                let (is_good, is_late) = (status == "0", LATE.contains(&status));
-                if is_late {
-                    said.insert_str(0, "VIOLATION: it does not end\n");
-                } else if !is_good {
-                    said += &format!("exit status: {status}");
-                }
-                return Ok(Played { is_good, is_late, said });
-            }
-            said += &text;
-        }
-    }
-}
-
-impl Drop for Player {
-    fn drop(&mut self) {
-        self.asks = None;
-        let _ = self.child.wait();
-    }
+    Played { is_good, is_late, said }
 }
 
 impl Played {

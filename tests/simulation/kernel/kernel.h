@@ -69,9 +69,6 @@ void wait_for(int64_t nanoseconds);
 /* Ends the process, which has made a call that is not simulated. */
 _Noreturn void give_up(const char *why);
 
-/* The seed that this process plays. Reads its arguments, and sets them for the seed. */
-const char *next_seed(int count, char **words);
-
 /* A new object, with a descriptor that was never used before. */
 struct object *create(int kind, bool may_wait);
 int describe(struct object *object);

@@ -1,4 +1,5 @@
 use ground::wire::codec::{Reader, Writer, code, opcode};
+use ground::wire::creation;
 
 use super::*;
 
@@ -73,8 +74,9 @@ impl Servers {
     }
 
     /// The code of the answer, if there is one.
-    fn ask(&mut self, connection: u64, operation: i32, body: impl FnOnce(Writer) -> Writer) -> Option<i32> {
-        self.send(connection, body(Writer::default().int(1).int(operation)));
+    fn ask(&mut self, connection: u64, operation: i32, body: Writer) -> Option<i32> {
+        let head = Writer::default().int(1).int(operation);
+        self.send(connection, Writer([head.0, body.0].concat()));
         let reply = self.reply(connection)?;
         let mut reader = Reader(&reply);
         let _ = (reader.int(), reader.long());
@@ -83,19 +85,16 @@ impl Servers {
 
     fn create(&mut self, connection: u64, path: &str) -> Option<i32> {
         let ephemeral = 1;
-        let body = |head: Writer| {
-            let head = head.buffer(path.as_bytes()).buffer(b"").int(1).int(31);
-            head.buffer(b"world").buffer(b"anyone").int(ephemeral)
-        };
-        self.ask(connection, opcode::CREATE, body)
+        self.ask(connection, opcode::CREATE, creation(path.as_bytes(), b"", ephemeral))
     }
 
     fn delete(&mut self, connection: u64, path: &str) -> Option<i32> {
-        self.ask(connection, opcode::DELETE, |head| head.buffer(path.as_bytes()).int(-1))
+        self.ask(connection, opcode::DELETE, Writer::default().buffer(path.as_bytes()).int(-1))
     }
 
     fn exists(&mut self, connection: u64, path: &str) -> bool {
-        self.ask(connection, opcode::EXISTS, |head| head.buffer(path.as_bytes()).boolean(false)) == Some(0)
+        self.ask(connection, opcode::EXISTS, Writer::default().buffer(path.as_bytes()).boolean(false))
+            == Some(0)
     }
 
     fn is_there(&self, path: &str) -> bool {
