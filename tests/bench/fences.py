@@ -29,7 +29,7 @@ import redis
 import servers
 from disk import fdatasync
 from holds import Held
-from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.serving import make_server
 
 from zklock import fence
 
@@ -126,11 +126,6 @@ def application(port: int) -> typing.Any:
     return lambda environ, start_response: (fenced if environ["PATH_INFO"].startswith("/fenced/") else bare)(environ, start_response)
 
 
-class Quiet(WSGIRequestHandler):
-    def log(self, *_: object) -> None:
-        pass
-
-
 @contextlib.contextmanager
 def postgresql(fsync: bool) -> typing.Iterator[servers.Server]:
     with servers.running(functools.partial(servers.postgresql, fsync=fsync)) as server:
@@ -144,7 +139,7 @@ def postgresql(fsync: bool) -> typing.Iterator[servers.Server]:
 @contextlib.contextmanager
 def serving(application: typing.Any) -> typing.Iterator[int]:
     """The port of a process that serves it, each request with a connection and a thread of its own."""
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=servers.Quiet)
     process = FORK.Process(target=server.serve_forever, daemon=True)
     process.start()
     server.server_close()

@@ -108,6 +108,22 @@ CHECK = [(1, "shm", [uncontended(2, 20, 5), uncontended(1, 20, 5, linger=60), tr
 # ---- peers ----
 
 
+def commands(bench, k, n, warm=0, **_):
+    """What a peer is told before what is measured, and then. `settle` and `sleep` are for this program."""
+    turns = [f"go n={k}", "join"]
+    return {
+        "uncontended": ([f"turns n={warm}"], [f"turns n={n}"]),
+        # With linger, each session finds the node that the other has left.
+        "wanted": ([f"turns n={warm}"], [f"turns n={n}"]),
+        "tries": (["acquire m=1", f"tries n={warm}"], [f"tries n={n}"]),
+        "handoff": (["start"], [f"go n={n}", "join"]),
+        "drain": (["acquire m=1", "start", f"go n={n}", "settle"], ["release", "join"]),
+        "holders": ([f"acquire m={k}", f"sleep {warm}"], [f"sleep {n}"]),
+        # Locks apart have a turn each. The first round creates the parents.
+        "manylocks": (["start", *turns], turns * n),
+    }[bench]
+
+
 class Peer:
     def __init__(self, name, command):
         self.name, self.command, self.p = name, command, None
@@ -133,21 +149,33 @@ class Peer:
         self.start()
         pin(self.p.pid, PEER_CORES if servers.pin else CORES)
         connect = servers.connect if params["sessions"] > 1 else servers.one
-        words = [bench, f"connect={connect}", f"path={path}", *(f"{k}={v}" for k, v in params.items())]
-        figures, marks, deadline = {}, [], time.monotonic() + limit
+        figures, deadline = {}, time.monotonic() + limit
         nodes, began = servers.counters()["zk_znode_count"], time.monotonic()
-        self.p.stdin.write((" ".join(words) + "\n").encode())
-        while "pause" in (answer := self.line(deadline)):
-            if bench == "drain" and not marks:
+
+        def tell(command):
+            if command == "settle":
                 servers.settle(nodes + (2 if self.name in QUEUES_AT_HOME else params["k"]))
                 figures["queue_s"] = time.monotonic() - began
-            if bench == "holders":
-                time.sleep(params["n"] if marks else params["warm"])
-            marks.append(servers.counters() + collections.Counter(client_cpu=cpu(self.p.pid)))
-            self.p.stdin.write(b"\n")
-        figures |= timed(bench, params, answer["spans"])
+            elif command.startswith("sleep "):
+                time.sleep(int(command.split()[1]))
+            else:
+                self.p.stdin.write(f"{command}\n".encode())
+                return self.line(deadline)
+
+        def counters():
+            return servers.counters() + collections.Counter(client_cpu=cpu(self.p.pid))
+
+        before, then = commands(bench, **params)
+        tell(" ".join(["begin", f"connect={connect}", f"path={path}", *(f"{key}={value}" for key, value in params.items())]))
+        for command in before:
+            tell(command)
+        start = counters()
+        for command in then:
+            tell(command)
+        end = counters()
+        figures |= timed(bench, params, tell("end")["spans"])
         turns = params["n"] * (params["k"] if bench == "manylocks" else 1)
-        spent = collections.Counter({key: (marks[1][key] - marks[0][key]) / turns for key in marks[1]})
+        spent = collections.Counter({key: (end[key] - start[key]) / turns for key in end})
         if "zk_packets_received" in spent:
             figures["requests"] = spent["zk_packets_received"]
         if bench == "holders":
@@ -170,7 +198,7 @@ def timed(bench, params, spans):
     if not spans:
         return {}
     called, acquired, left, released = zip(*sorted(spans[params.get("warm", 0) :], key=lambda span: span[1]))
-    figures = {}
+    figures, k = {}, params["k"]
 
     def quantiles(name, ns):
         ns = sorted(ns)
@@ -196,7 +224,8 @@ def timed(bench, params, spans):
     elif bench == "drain":  # the holder was first
         figures["drain_s"] = (max(released) - left[0]) / 1e9
     else:  # each round of manylocks, of which the first creates the parents
-        first, *rates = (params["k"] * 1e9 / took for took in releases)
+        rounds = (slice(at, at + k) for at in range(0, len(spans), k))
+        first, *rates = (k * 1e9 / (max(released[its]) - min(called[its])) for its in rounds)
         figures["first_locks_per_s"], figures["locks_per_s"] = first, sorted(rates)[len(rates) // 2]
     return figures
 

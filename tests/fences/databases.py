@@ -171,22 +171,16 @@ def in_file(connect: typing.Callable[..., typing.Any], **options: typing.Any) ->
     return lambda address: contextlib.closing(connect(address.file, timeout=30, **options))
 
 
-@contextlib.asynccontextmanager
-async def psycopg_later(address: Address) -> typing.AsyncIterator[typing.Any]:
-    connection = await psycopg.AsyncConnection.connect(**address.postgresql)
-    try:
-        yield connection
-    finally:
-        await connection.close()
+def closing_later(connect: typing.Callable[[Address], typing.Awaitable[typing.Any]]) -> Connect:
+    @contextlib.asynccontextmanager
+    async def opened(address: Address) -> typing.AsyncIterator[typing.Any]:
+        connection = await connect(address)
+        try:
+            yield connection
+        finally:
+            await connection.close()
 
-
-@contextlib.asynccontextmanager
-async def asyncpg_later(address: Address) -> typing.AsyncIterator[typing.Any]:
-    connection = await asyncpg.connect(host="127.0.0.1", port=address.port, user="test", database="postgres")
-    try:
-        yield connection
-    finally:
-        await connection.close()
+    return opened
 
 
 def alchemy(driver: str, what: typing.Callable[..., typing.Any], **options: typing.Any) -> Connect:
@@ -225,10 +219,10 @@ LIBRARIES = [
     Library("psycopg", "postgresql", "%s", closing(psycopg.connect, "postgresql")),
     Library("psycopg, autocommit", "postgresql", "%s", closing(psycopg.connect, "postgresql", autocommit=True)),
     Library("psycopg, rows as dictionaries", "postgresql", "%s", closing(psycopg.connect, "postgresql", row_factory=psycopg.rows.dict_row)),
-    Library("psycopg, asyncio", "postgresql", "%s", psycopg_later),
+    Library("psycopg, asyncio", "postgresql", "%s", closing_later(lambda address: psycopg.AsyncConnection.connect(**address.postgresql))),
     Library("psycopg2", "postgresql", "%s", closing(psycopg2.connect, "postgresql")),
     Library("psycopg2, rows as dictionaries", "postgresql", "%s", closing(psycopg2.connect, "postgresql", **REAL_DICTIONARIES)),
-    Library("asyncpg", "postgresql", "$N", asyncpg_later),
+    Library("asyncpg", "postgresql", "$N", closing_later(lambda address: asyncpg.connect(f"postgresql://test@127.0.0.1:{address.port}/postgres"))),
     Library("pymysql", "mysql", "%s", closing(pymysql.connect, "mysql")),
     Library("pymysql, autocommit", "mysql", "%s", closing(pymysql.connect, "mysql", autocommit=True, **DICTIONARIES)),
     Library("mysqlclient", "mysql", "%s", closing(MySQLdb.connect, "mysql")),

@@ -117,7 +117,7 @@ def running(start: typing.Callable[[pathlib.Path], Server]) -> typing.Iterator[S
         shutil.rmtree(folder)
 
 
-class _Quiet(WSGIRequestHandler):
+class Quiet(WSGIRequestHandler):
     def log(self, *_: object) -> None:
         pass
 
@@ -125,7 +125,7 @@ class _Quiet(WSGIRequestHandler):
 @contextlib.contextmanager
 def serving(application: typing.Any) -> typing.Iterator[str]:
     """The address of a server with this application of WSGI."""
-    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=_Quiet)
+    server = make_server("127.0.0.1", 0, application, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
