@@ -97,29 +97,24 @@ fn agree(pair: &Pair, options: &Options) -> bool {
     };
     println!("{count} conversations of {STEPS} steps, seeds from {first}");
     let mut coverage = Coverage::default();
-    for (name, slots, script) in scripts::all().into_iter().filter(|_| options.seed.is_none()) {
-        let script = pair.in_its_words(None, script);
-        let outcome = pair.converse_surely(slots, &script);
+    let scripts = scripts::all().into_iter().filter(|_| options.seed.is_none());
+    let scripts = scripts.map(|(name, slots, steps)| (name.to_owned(), None, slots, steps));
+    let generated = (first..first + count).map(|seed| {
+        let (slots, steps) = generate::conversation(seed, STEPS);
+        (format!("--seed {seed}"), Some(seed), slots, steps)
+    });
+    for (name, seed, slots, steps) in scripts.chain(generated) {
+        let steps = pair.in_its_words(seed, steps);
+        let outcome = pair.converse_surely(slots, &steps);
+        if seed.is_some() {
+            coverage.note(&outcome.real);
+        }
         if outcome.difference.is_some() {
-            println!("the servers differ in a script, {name}:");
-            outcome.print(&script);
+            report(pair, &name, slots, &steps, &outcome);
             return false;
         }
         if options.shows {
-            outcome.print(&script);
-        }
-    }
-    for seed in first..first + count {
-        let (slots, conversation) = generate::conversation(seed, STEPS);
-        let conversation = pair.in_its_words(Some(seed), conversation);
-        let outcome = pair.converse_surely(slots, &conversation);
-        coverage.note(&outcome.real);
-        if outcome.difference.is_some() {
-            report(pair, seed, slots, &conversation, &outcome);
-            return false;
-        }
-        if options.shows {
-            outcome.print(&conversation);
+            outcome.print(&steps);
         }
     }
     // Usual conversations must cover everything.
@@ -132,8 +127,8 @@ fn agree(pair: &Pair, options: &Options) -> bool {
 }
 
 /// Prints the difference of the servers, in full and in short.
-fn report(pair: &Pair, seed: u64, slots: usize, conversation: &[Step], outcome: &Outcome) {
-    println!("the servers differ, seed {seed}:");
+fn report(pair: &Pair, name: &str, slots: usize, conversation: &[Step], outcome: &Outcome) {
+    println!("the servers differ, {name}:");
     outcome.print(conversation);
     let again = pair.converse(slots, conversation);
     if again.difference.is_none() {
@@ -141,7 +136,7 @@ fn report(pair: &Pair, seed: u64, slots: usize, conversation: &[Step], outcome: 
         return;
     }
     let (short, outcome) = shrink::shrink(pair, slots, conversation, again);
-    println!("in short (--seed {seed}):");
+    println!("in short ({name}):");
     outcome.print(&short);
 }
 
