@@ -19,35 +19,28 @@ const MENDED: Duration = Duration::from_secs(90);
 const HOUR: i64 = 3_600;
 const TEN_YEARS: i64 = 87_660 * HOUR;
 
-type Strike = fn(&mut Field, usize) -> io::Result<()>;
-
-/// One kind of fault.
-pub(crate) struct Fault {
+/// One kind of fault, of servers or of clients.
+pub(crate) struct Fault<Strike> {
     pub(crate) name: &'static str,
     /// The kind of servers that it is for, unless it is for all.
     pub(crate) only: Option<Kind>,
-    /// The server that it strikes.
-    whom: fn(&mut Field) -> usize,
-    /// Breaks it, lets time pass and mends it.
-    strike: Strike,
+    pub(crate) strike: Strike,
 }
 
-impl Fault {
-    pub(crate) fn strike(&self, field: &mut Field) -> io::Result<()> {
-        let at = (self.whom)(field);
-        (self.strike)(field, at)
-    }
+type Whom = fn(&mut Field) -> usize;
+type Act = fn(&mut Field, usize) -> io::Result<()>;
+/// The server that it strikes; and what breaks it, lets time pass and mends it.
+pub(crate) type AtServer = (Whom, Act);
+
+const fn fault(name: &'static str, whom: Whom, act: Act) -> Fault<AtServer> {
+    Fault { name, only: None, strike: (whom, act) }
 }
 
-const fn fault(name: &'static str, whom: fn(&mut Field) -> usize, strike: Strike) -> Fault {
-    Fault { name, only: None, whom, strike }
+const fn of_zookeeper(name: &'static str, whom: Whom, act: Act) -> Fault<AtServer> {
+    Fault { name, only: Some(Kind::ZooKeeper), strike: (whom, act) }
 }
 
-const fn of_zookeeper(name: &'static str, whom: fn(&mut Field) -> usize, strike: Strike) -> Fault {
-    Fault { name, only: Some(Kind::ZooKeeper), whom, strike }
-}
-
-pub(crate) const OF_SERVERS: &[Fault] = &[
+pub(crate) const OF_SERVERS: &[Fault<AtServer>] = &[
     fault("follower paused", follower, paused),
     fault("leader paused", leader, paused),
     fault("follower killed", follower, killed),

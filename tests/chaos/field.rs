@@ -68,7 +68,7 @@ impl Field {
     /// Creates the paths as nodes that stay. Servers delete empty containers, and then sequence numbers would start again.
     fn prepare(&mut self) {
         let admin = self.servers.admin();
-        for place in PLACES {
+        for (place, _) in PLACES {
             admin.create(&format!("/{place}"), b"");
         }
     }

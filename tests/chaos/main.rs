@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use faults::{OF_SERVERS, around};
+use faults::{Fault, OF_SERVERS, around};
 use field::Field;
 use handover::{Struck, Whom};
 use judge::{SESSION, TICK};
@@ -92,8 +92,7 @@ fn options() -> Result<Options, String> {
             _ => return Err(HELP.to_owned()),
         }
     }
-    let faults = of_servers(&options).into_iter().map(|fault| fault.name);
-    if faults.chain(of_clients(&options).into_iter().map(|fault| fault.name)).next().is_none() {
+    if chosen(OF_SERVERS, &options).is_empty() && chosen(OF_CLIENTS, &options).is_empty() {
         return Err(format!("no fault {}", options.fault));
     }
     if options.clock.is_some() && options.of == Kind::Etcd {
@@ -123,14 +122,10 @@ fn programs(options: &Options) -> Result<Vec<&'static Program>, String> {
     if programs.is_empty() { Err("there is no worker left".to_owned()) } else { Ok(programs) }
 }
 
-fn of_servers(options: &Options) -> Vec<&'static faults::Fault> {
+/// The faults among these that the options ask for.
+fn chosen<Strike>(all: &'static [Fault<Strike>], options: &Options) -> Vec<&'static Fault<Strike>> {
     let is_for = |only: Option<Kind>| only.is_none_or(|kind| kind == options.of);
-    OF_SERVERS.iter().filter(|fault| is_for(fault.only) && fault.name.contains(&options.fault)).collect()
-}
-
-fn of_clients(options: &Options) -> Vec<&'static swarm::Fault> {
-    let is_for = |only: Option<Kind>| only.is_none_or(|kind| kind == options.of);
-    OF_CLIENTS.iter().filter(|fault| is_for(fault.only) && fault.name.contains(&options.fault)).collect()
+    all.iter().filter(|fault| is_for(fault.only) && fault.name.contains(&options.fault)).collect()
 }
 
 fn main() -> ExitCode {
@@ -197,8 +192,8 @@ fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
 
 /// Lets faults strike until the time is over.
 fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<()> {
-    let of_servers = of_servers(options);
-    field.swarm = Some(Swarm::new(options.seed, of_clients(options), options.pace));
+    let of_servers = chosen(OF_SERVERS, options);
+    field.swarm = Some(Swarm::new(options.seed, chosen(OF_CLIENTS, options), options.pace));
     let end = Instant::now() + Duration::from_secs(options.seconds);
     let mut left = Vec::new();
     while Instant::now() < end {
@@ -218,7 +213,9 @@ fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<(
             field.register.note(&format!("{begin} {}", fault.name))?;
             field.servers_are_struck = true;
             field.register.book.judge.cuts_off(None, begin, u64::MAX);
-            fault.strike(field).map_err(|error| io::Error::other(format!("{}: {error}", fault.name)))?;
+            let (whom, act) = fault.strike;
+            let at = whom(field);
+            act(field, at).map_err(|error| io::Error::other(format!("{}: {error}", fault.name)))?;
             field.register.book.judge.are_mended(now());
             field.servers_are_struck = false;
             field.struck.push(Struck { name: fault.name, whom: Whom::Servers, begin, end: now() });

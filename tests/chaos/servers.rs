@@ -168,7 +168,7 @@ impl Servers {
         let is_of_lock =
             |path: &String| has_number(path) || path.ends_with("/lock") || path.ends_with("-of-lock");
         let mut all = Vec::new();
-        for place in PLACES {
+        for (place, _) in PLACES {
             let tree = admin.try_tree(&format!("/{place}")).map_err(|failure| format!("{failure:?}"))?;
             all.extend(tree.into_iter().filter(is_of_lock));
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ground::wire::try_expire;
 use ground::{Dice, Direction, Key, Proxy, Server};
 
-use crate::faults::{around, millis, sessions};
+use crate::faults::{Fault, around, millis, sessions};
 use crate::field::Field;
 use crate::handover::{Struck, Whom};
 use crate::report::now;
@@ -15,7 +15,7 @@ use crate::servers::{Kind, Servers};
 use crate::workers::Worker;
 
 /// The consequences of a fault that has struck.
-enum Course {
+pub(crate) enum Course {
     Over,
     /// It lasts this long, and then is mended like this.
     Lasts(Duration, Mend),
@@ -23,28 +23,21 @@ enum Course {
     Missed,
 }
 
-type Mend = Box<dyn FnOnce(&mut Field)>;
+pub(crate) type Mend = Box<dyn FnOnce(&mut Field)>;
 
-/// One kind of fault.
-pub(crate) struct Fault {
-    pub(crate) name: &'static str,
-    /// The kind of servers, if the fault needs their operator. Then they must also serve.
-    pub(crate) only: Option<Kind>,
-    /// Strikes that group of clients.
-    strike: Strike,
-}
+/// Strikes that group of clients.
+pub(crate) type AtClients = fn(&mut Field, usize, &mut Dice) -> io::Result<Course>;
 
-type Strike = fn(&mut Field, usize, &mut Dice) -> io::Result<Course>;
-
-const fn fault(name: &'static str, strike: Strike) -> Fault {
+const fn fault(name: &'static str, strike: AtClients) -> Fault<AtClients> {
     Fault { name, only: None, strike }
 }
 
-const fn by_operator(name: &'static str, of: Kind, strike: Strike) -> Fault {
+/// One that needs an operator of those servers, which must also serve.
+const fn by_operator(name: &'static str, of: Kind, strike: AtClients) -> Fault<AtClients> {
     Fault { name, only: Some(of), strike }
 }
 
-pub(crate) const OF_CLIENTS: &[Fault] = &[
+pub(crate) const OF_CLIENTS: &[Fault<AtClients>] = &[
     fault("connections closed", |field, group, _| at_once(field, group, Proxy::cut)),
     fault("connections reset", |field, group, _| at_once(field, group, Proxy::reset)),
     fault("connections half open", |field, group, _| at_once(field, group, Proxy::half_open)),
@@ -178,18 +171,18 @@ fn take_away(field: &mut Field, nodes: Vec<String>, act: impl FnOnce(&Servers)) 
 /// The source of client faults, with the faults that last now.
 pub(crate) struct Swarm {
     dice: Dice,
-    chosen: Vec<&'static Fault>,
+    chosen: Vec<&'static Fault<AtClients>>,
     /// The average time from one fault to the next.
     pace: Duration,
     next: Instant,
     lasting: Vec<(Instant, usize, Mend)>,
     /// Faults that wait until the servers serve.
-    put_off: Vec<&'static Fault>,
+    put_off: Vec<&'static Fault<AtClients>>,
 }
 
 impl Swarm {
     /// A swarm of these faults, which may be none.
-    pub(crate) fn new(seed: u64, chosen: Vec<&'static Fault>, pace: Duration) -> Self {
+    pub(crate) fn new(seed: u64, chosen: Vec<&'static Fault<AtClients>>, pace: Duration) -> Self {
         let (next, lasting, put_off) = (Instant::now(), Vec::new(), Vec::new());
         Self { dice: Dice::new(!seed), chosen, pace, next, lasting, put_off }
     }
@@ -220,7 +213,7 @@ impl Swarm {
     }
 
     /// Strikes a group that no other fault affects now.
-    fn strike(&mut self, field: &mut Field, fault: &'static Fault) -> io::Result<()> {
+    fn strike(&mut self, field: &mut Field, fault: &'static Fault<AtClients>) -> io::Result<()> {
         let is_free = |group: &usize| self.lasting.iter().all(|(_, struck, _)| struck != group);
         let free: Vec<usize> = (0..field.groups.len()).filter(is_free).collect();
         if free.is_empty() {

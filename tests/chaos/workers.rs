@@ -48,8 +48,16 @@ const KAZOOS: &[&str] = &[
 ];
 const ETCDS: &[&str] = &["mutex:/PLACE/etcd"];
 /// Places for locks that are held for a moment, so long that much goes wrong meanwhile, or so briefly that they are granted
-/// often. The workers of a program are spread over them.
-pub(crate) const PLACES: [&str; 4] = ["quick", "slow", "swift-1", "swift-2"];
+/// often, with the times of their workers, in microseconds: for how long they hold a lock at most, and now and then, and how often
+/// they say so. The workers of a program are spread over them.
+pub(crate) const PLACES: [(&str, &str); 4] = [
+    ("quick", "5000,200000,2000"),
+    ("slow", "6000000,6000000,20000"),
+    ("swift-1", "1000,1000,200"),
+    ("swift-2", "1000,1000,200"),
+];
+/// The times of workers that run jobs.
+const OF_JOBS: &str = "5000,6000000,2000";
 
 /// A program that takes locks.
 #[derive(Debug)]
@@ -161,7 +169,7 @@ impl Workers {
         let number = self.numbers.entry(program.name).or_default();
         *number += 1;
         let name = format!("{}-{number}", program.name);
-        let place = PLACES[usize::try_from(*number).unwrap_or_default() % PLACES.len()];
+        let (place, times) = PLACES[usize::try_from(*number).unwrap_or_default() % PLACES.len()];
         let locks = program.locks.iter().map(|lock| lock.replace("PLACE", place));
         let log = File::create(self.logs.join(&name))?;
         let mut command = command(program)?;
@@ -174,6 +182,7 @@ impl Workers {
         let child = command
             .args([hosts, &self.session.as_millis().to_string(), &self.register.to_string(), &name])
             .arg(seed.to_string())
+            .arg(if program.runs_jobs() { OF_JOBS } else { times })
             .args(locks)
             .args(program.more)
             .stdin(Stdio::null())

@@ -27,7 +27,8 @@ final class CuratorWorker {
     private final Socket socket;
     private final OutputStream out;
     private final Random chance;
-    private final int session;
+    /** How long a lock is held at most, and now and then, and how often that is said, in microseconds. */
+    private final int[] times;
     private final boolean listens;
     // How often the listener was told of another state than "connected".
     private final AtomicInteger troubles = new AtomicInteger();
@@ -46,14 +47,14 @@ final class CuratorWorker {
     }
 
     private CuratorWorker(String[] words, boolean listens) throws IOException {
-        session = Integer.parseInt(words[1]);
+        times = Arrays.stream(words[5].split(",")).mapToInt(Integer::parseInt).toArray();
         this.listens = listens;
         int colon = words[2].lastIndexOf(':');
         socket = new Socket(words[2].substring(0, colon), Integer.parseInt(words[2].substring(colon + 1)));
         socket.setTcpNoDelay(true);
         out = socket.getOutputStream();
         chance = new Random(new java.math.BigInteger(words[4]).longValue());
-        client = CuratorFrameworkFactory.newClient(words[0], session, 10_000, new RetryForever(100));
+        client = CuratorFrameworkFactory.newClient(words[0], Integer.parseInt(words[1]), 10_000, new RetryForever(100));
         client.getConnectionStateListenable().addListener((curator, state) -> {
             if (state != ConnectionState.CONNECTED && state != ConnectionState.RECONNECTED) troubles.incrementAndGet();
         });
@@ -113,7 +114,7 @@ final class CuratorWorker {
             say("gave", turn, System.nanoTime(), tries ? "busy" : "timeout");
             return;
         }
-        hold(lock, before);
+        hold(before);
         try {
             release.run();
         } catch (Exception failed) {
@@ -122,16 +123,14 @@ final class CuratorWorker {
         say("free", turn, System.nanoTime());
     }
 
-    private void hold(String lock, int before) throws IOException, InterruptedException {
+    private void hold(int before) throws IOException, InterruptedException {
         if (isLost(before)) {
             say("lost", turn, System.nanoTime(), "listener");
             return;
         }
         say("have", turn, 0, node, System.nanoTime());
-        boolean isSlow = lock.contains(":/slow/"), isSwift = lock.contains(":/swift-");
-        int longest = isSlow ? 3 * session : isSwift ? 1 : chance.nextInt(10) == 0 ? 200 : 5;
-        long end = System.nanoTime() + chance.nextInt(longest * 1000 + 1) * 1000L;
-        long step = isSlow ? 20_000 : isSwift ? 200 : 2_000;
+        int longest = times[chance.nextInt(10) == 0 ? 1 : 0];
+        long end = System.nanoTime() + chance.nextInt(longest + 1) * 1000L;
         while (true) {
             // The time is read before the flag is checked, so that the claim is not longer than the hold.
             long now = System.nanoTime();
@@ -142,7 +141,7 @@ final class CuratorWorker {
             boolean isLast = now >= end || isOver;
             say(isLast ? "done" : "still", turn, now);
             if (isLast) return;
-            TimeUnit.MICROSECONDS.sleep(step);
+            TimeUnit.MICROSECONDS.sleep(times[2]);
         }
     }
 
@@ -182,19 +181,9 @@ final class CuratorWorker {
     }
 
     public static void main(String[] words) throws IOException, InterruptedException {
-        boolean listens = words.length > 0 && words[words.length - 1].equals("--listens");
+        boolean listens = words[words.length - 1].equals("--listens");
         String[] rest = listens ? Arrays.copyOf(words, words.length - 1) : words;
-        if (rest.length < 6) {
-            System.err.println("HOSTS SESSION_MS REGISTER NAME SEED LOCK... [--listens]");
-            System.exit(2);
-        }
-        for (String lock : Arrays.copyOfRange(rest, 5, rest.length)) {
-            if (lock.startsWith("exclusive:")) {
-                System.err.println("Curator has no such lock: " + lock);
-                System.exit(2);
-            }
-        }
-        new CuratorWorker(rest, listens).run(rest[3], Arrays.copyOfRange(rest, 5, rest.length));
+        new CuratorWorker(rest, listens).run(rest[3], Arrays.copyOfRange(rest, 6, rest.length));
         // Curator's threads would keep the process alive.
         System.exit(0);
     }

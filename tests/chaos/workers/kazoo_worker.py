@@ -14,7 +14,7 @@ import typing
 from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import LockTimeout
 from kazoo.protocol.states import KeeperState
-from line import PATIENCE, Register, times
+from line import PATIENCE, Register, drawn
 
 # kazoo has no types.
 Lock = typing.Any
@@ -63,8 +63,9 @@ class Session:
 
 
 class Worker:
-    def __init__(self, hosts: str, session_ms: str, register: str, name: str, seed: str, locks: list[str], listens: bool) -> None:
+    def __init__(self, hosts: str, session_ms: str, register: str, name: str, seed: str, times: str, locks: list[str], listens: bool) -> None:
         self._hosts, self._session_ms, self._name, self._locks, self._listens = hosts, int(session_ms), name, locks, listens
+        self._times = times
         self._chance = random.Random(seed)
         self._register = Register(register)
         self._over = self._register.over
@@ -140,14 +141,14 @@ class Worker:
                 self._over.wait(0.1)
         else:
             self._say("have", 0, "-", now)
-            self._hold(session, before, chosen)
+            self._hold(session, before)
             if not self._release(lock):
                 self._drop_session()
             self._say("free", time.monotonic_ns())
         session.forget(lock)
 
-    def _hold(self, session: Session, before: int, chosen: str) -> None:
-        longest, step = times(self._chance, chosen, self._session_ms / 1000)
+    def _hold(self, session: Session, before: int) -> None:
+        longest, step = drawn(self._chance, self._times)
         until = time.monotonic() + longest
         word = "still"
         while word == "still":
@@ -180,20 +181,10 @@ class Worker:
 
 
 def main() -> None:
-    *words, last = sys.argv[1:] or [""]
-    listens = last == "--listens"
-    if not listens:
-        words.append(last)
-    if len(words) < 6:
-        sys.exit("HOSTS SESSION_MS REGISTER NAME SEED LOCK... [--listens]")
-    hosts, session_ms, register, name, seed, *locks = words
-    for lock in locks:
-        kind = lock.split(":", 1)[0].split("=")[0]
-        if kind not in ("mutex", "lingering", "read", "write", "semaphore"):
-            print(f"kazoo has no such lock: {lock}", file=sys.stderr)
-            sys.exit(2)
+    listens = sys.argv[-1] == "--listens"
+    hosts, session_ms, register, name, seed, times, *locks = sys.argv[1 : -1 if listens else None]
     logging.basicConfig(level=logging.ERROR)
-    Worker(hosts, session_ms, register, name, seed, locks, listens).run()
+    Worker(hosts, session_ms, register, name, seed, times, locks, listens).run()
 
 
 if __name__ == "__main__":

@@ -8,12 +8,6 @@ import socket
 import threading
 
 PATIENCE = 10.0
-# How often it says that it still holds: ten times more rarely for slow locks.
-STEP = 0.002
-SLOW = ":/slow/"
-# Locks that are held for a millisecond at most, so that they are granted often.
-SWIFT = ":/swift-"
-SWIFT_STEP = 0.0002
 
 
 class Register:
@@ -40,10 +34,7 @@ class Register:
         self.over.set()
 
 
-def times(chance: random.Random, word: str, session_timeout: float) -> tuple[float, float]:
-    """How long a lock is held, and how often that is said. Mostly short; below some paths long, so that much goes wrong meanwhile."""
-    if SLOW in word:
-        return chance.uniform(0, 3 * session_timeout), STEP * 10
-    if SWIFT in word:
-        return chance.uniform(0, 0.001), SWIFT_STEP
-    return chance.uniform(0, 0.2 if chance.randrange(10) == 0 else 0.005), STEP
+def drawn(chance: random.Random, times: str) -> tuple[float, float]:
+    """How long a lock is held, in seconds, and how often that is said."""
+    usual, rare, step = map(float, times.split(","))
+    return chance.uniform(0, rare if chance.randrange(10) == 0 else usual) / 1e6, step / 1e6

@@ -1,6 +1,7 @@
 // zklock's C library under chaos, as C++ calls it: see ../README.md for its arguments and its lines.
 
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 #include <exception>
 #include <iostream>
@@ -23,6 +24,8 @@ using std::chrono::milliseconds;
 
 constexpr auto LINGER = 2s, PATIENCE = 10s;
 std::mt19937_64 dice;
+/** How long a lock is held at most, and now and then, and how often that is said, in microseconds. */
+long usual, rare, step;
 
 bool one_in(unsigned many) { return dice() % many == 0; }
 
@@ -81,13 +84,6 @@ zklock::lock lock_of(const zklock::client &client, const std::string &word) {
     throw std::invalid_argument("no kind: " + word);
 }
 
-/** How long a lock is held, and how often that is said. Mostly short; below some paths long, so that much goes wrong meanwhile. */
-std::pair<microseconds, microseconds> times(const std::string &word, milliseconds session) {
-    if (word.find(":/slow/") != word.npos) return {up_to(3 * session), 20ms};
-    if (word.find(":/swift-") != word.npos) return {up_to(1ms), 200us};
-    return {up_to(one_in(10) ? 200ms : 5ms), 2ms};
-}
-
 /** Relies on what was named to its end, as a program does that looks once and then works. Only an operator may end it sooner. */
 void rely(line &line, const zklock::hold &hold, unsigned turn, std::int64_t named) {
     const zklock::reason why = hold.lost_reason();
@@ -97,13 +93,13 @@ void rely(line &line, const zklock::hold &hold, unsigned turn, std::int64_t name
 }
 
 /** Claims the lock, as far as that is certain, until the turn is over. */
-void claim(line &line, const zklock::hold &hold, unsigned turn, std::pair<microseconds, microseconds> times) {
+void claim(line &line, const zklock::hold &hold, unsigned turn) {
     // It may be at risk first: its lease is over, but the servers have not yet said what became of it.
     const auto lose = [&] { line.say("lost", turn, now(), "reason-" + std::to_string(int(hold.lost_reason()))); };
     // Here the clock is read after the check, so that the claim does not begin before the hold.
     if (hold.valid_for() <= 0ms) return lose();
     line.say("have", turn, hold.token(), hold.node(), now());
-    const std::int64_t end = now() + std::chrono::nanoseconds(times.first).count();
+    const std::int64_t end = now() + std::chrono::nanoseconds(up_to(microseconds(one_in(10) ? rare : usual))).count();
     std::int64_t named = 0;
     for (bool is_last = false; !is_last;) {
         // And here before the check, so that the claim does not last longer than the hold.
@@ -116,17 +112,17 @@ void claim(line &line, const zklock::hold &hold, unsigned turn, std::pair<micros
         named = std::max<std::int64_t>(named, seen + std::chrono::nanoseconds(valid).count());
         is_last = seen >= end || line.is_over();
         line.say(is_last ? "done" : "still", turn, seen);
-        if (!is_last) std::this_thread::sleep_for(times.second);
+        if (!is_last) std::this_thread::sleep_for(microseconds(step));
     }
 }
 
-void take(line &line, const zklock::lock &lock, const std::string &word, unsigned turn, milliseconds session) {
+void take(line &line, const zklock::lock &lock, const std::string &word, unsigned turn) {
     const bool tries = one_in(5);
     line.say("want", turn, word, now());
     try {
         std::optional<zklock::hold> hold = lock.try_acquire_for(tries ? 0s : PATIENCE);
         if (!hold) return line.say("gave", turn, now(), tries ? "busy" : "timeout");
-        claim(line, *hold, turn, times(word, session));
+        claim(line, *hold, turn);
         try {
             hold->release();
         } catch (const zklock::error &) { // It does not matter here: the claim is over.
@@ -140,18 +136,18 @@ void take(line &line, const zklock::lock &lock, const std::string &word, unsigne
 } // namespace
 
 int main(int count, char **words) try {
-    if (count < 7) throw std::invalid_argument("HOSTS SESSION_MS REGISTER NAME SEED LOCK...");
+    if (count < 8 || std::sscanf(words[6], "%ld,%ld,%ld", &usual, &rare, &step) != 3) throw std::invalid_argument("arguments: see ../README.md");
     const milliseconds session(std::stoi(words[2]));
     dice.seed(std::stoull(words[5]));
     // It connects on first use, and tries as often as that takes.
     auto client = zklock::client::lazy(words[1], zklock::options().set("session-timeout", session).set("identity", words[4]));
     std::vector<std::pair<std::string, zklock::lock>> locks;
-    for (int at = 6; at < count; at++) locks.emplace_back(words[at], lock_of(client, words[at]));
+    for (int at = 7; at < count; at++) locks.emplace_back(words[at], lock_of(client, words[at]));
     line line(words[3]);
     line.say("hello", words[4], getpid());
     for (unsigned turn = 1; !line.is_over(); turn++) {
         const auto &[word, lock] = locks[dice() % locks.size()];
-        take(line, lock, word, turn, session);
+        take(line, lock, word, turn);
         if (one_in(3)) std::this_thread::sleep_for(up_to(20ms));
     }
     client.close();

@@ -9,7 +9,7 @@ import sys
 import time
 
 import zklock
-from line import PATIENCE, Register, times
+from line import PATIENCE, Register, drawn
 
 LINGER = 2.0
 
@@ -93,29 +93,26 @@ class Turn:
         self._register.say(word, self._number, *rest)
 
 
-def work(client: zklock.Client, register: Register, chance: random.Random, words: list[str], session_timeout: float) -> None:
+def work(client: zklock.Client, register: Register, chance: random.Random, times: str, words: list[str]) -> None:
     locks = [(word, lock_of(client, word)) for word in words]
     number = 0
     while not register.over.is_set():
         number += 1
         word, lock = chance.choice(locks)
-        turn = Turn(register, number, chance.randrange(5) == 0, times(chance, word, session_timeout))
+        turn = Turn(register, number, chance.randrange(5) == 0, drawn(chance, times))
         turn.take(word, lock)
         if chance.randrange(3) == 0:
             register.over.wait(chance.uniform(0, 0.02))
 
 
 def main() -> None:
-    if len(sys.argv) < 7:
-        sys.exit("HOSTS SESSION_MS REGISTER NAME SEED LOCK...")
-    hosts, session_ms, address, name, seed, *words = sys.argv[1:]
-    session_timeout = int(session_ms) / 1000
+    hosts, session_ms, address, name, seed, times, *words = sys.argv[1:]
     # It connects on first use, and tries as often as that takes.
-    client = zklock.Client(hosts, session_timeout=session_timeout, identity=name)
+    client = zklock.Client(hosts, session_timeout=int(session_ms) / 1000, identity=name)
     register = Register(address)
     register.say("hello", name, os.getpid())
     try:
-        work(client, register, random.Random(seed), words, session_timeout)
+        work(client, register, random.Random(seed), times, words)
     finally:
         with contextlib.suppress(zklock.Error):
             client.close()

@@ -17,13 +17,6 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const LINGER: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Locks that are held for long, so that much goes wrong meanwhile.
-const SLOW: &str = ":/slow/";
-/// Locks that are held for a millisecond at most, so that they are granted often.
-const SWIFT: &str = ":/swift-";
-/// How often a worker says that it still holds: ten times more rarely for slow locks.
-const STEP: Duration = Duration::from_millis(2);
-const SWIFT_STEP: Duration = Duration::from_micros(200);
 
 /// The clock that all processes of a machine share.
 fn now() -> u64 {
@@ -67,22 +60,9 @@ impl Line {
     }
 }
 
-/// How long this lock is held in a turn, and how often that is reported.
-fn time(dice: &mut Dice, word: &str, session: Duration) -> Times {
-    if word.contains(SLOW) {
-        let longest = usize::try_from(session.as_millis() * 3).unwrap_or_default();
-        return (millis(dice, longest), STEP * 10);
-    }
-    if word.contains(SWIFT) {
-        return (millis(dice, 1000) / 1000, SWIFT_STEP);
-    }
-    let longest = if dice.chance(10) { 200 } else { 5 };
-    (millis(dice, longest), STEP)
-}
-
-/// A time of up to this number of milliseconds.
-fn millis(dice: &mut Dice, most: usize) -> Duration {
-    Duration::from_millis(u64::try_from(dice.below(most + 1)).unwrap_or_default())
+/// A time of up to this number of microseconds.
+fn micros(dice: &mut Dice, most: u64) -> Duration {
+    Duration::from_micros(dice.throw() % (most + 1))
 }
 
 /// What can be done in a turn.
@@ -226,9 +206,11 @@ fn lost(line: &mut Line, hold: &Hold) -> Outcome<bool> {
 
 fn main() -> Outcome<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [hosts, session, register, name, seed, locks @ ..] = words.as_slice() else {
-        return Err("HOSTS SESSION_MS REGISTER NAME SEED LOCK...".into());
+    let [hosts, session, register, name, seed, times, locks @ ..] = words.as_slice() else {
+        return Err("arguments: see ../README.md".into());
     };
+    let times = times.split(',').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+    let [usual, rare, step] = times[..] else { return Err("USUAL,RARE,STEP".into()) };
     let session = Duration::from_millis(session.parse()?);
     let mut dice = Dice::new(seed.parse()?);
     let mut line = Line::open(register, name)?;
@@ -237,19 +219,18 @@ fn main() -> Outcome<()> {
     while !line.is_over() {
         line.turn += 1;
         let (word, work) = &works[dice.below(works.len())];
+        let is_rare = dice.chance(if matches!(work, Work::Job(_)) { 20 } else { 10 });
+        let times = (micros(&mut dice, if is_rare { rare } else { usual }), Duration::from_micros(step));
         match work {
             Work::Lock(lock) => {
-                let times = time(&mut dice, word, session);
                 take(&mut line, &mut dice, word, lock, times)?;
                 if dice.chance(33) {
-                    sleep(millis(&mut dice, 20));
+                    sleep(micros(&mut dice, 20_000));
                 }
             }
             Work::Job(job) => {
-                let is_slow = dice.chance(20);
-                let times = time(&mut dice, if is_slow { SLOW } else { word }, session);
                 run_once(&mut line, &mut dice, word, job, times)?;
-                sleep(millis(&mut dice, 200));
+                sleep(micros(&mut dice, 200_000));
             }
         }
     }

@@ -30,15 +30,17 @@ const (
 )
 
 type worker struct {
-	hosts    []string
-	ttl      int
-	listens  bool
-	locks    []string
-	chance   *rand.Rand
-	register net.Conn
-	turn     int
-	client   *clientv3.Client
-	session  *concurrency.Session
+	hosts   []string
+	ttl     int
+	listens bool
+	// How long a lock is held at most, and now and then, and how often that is said.
+	usual, rare, step time.Duration
+	locks             []string
+	chance            *rand.Rand
+	register          net.Conn
+	turn              int
+	client            *clientv3.Client
+	session           *concurrency.Session
 	// Done when the register has closed, and a little later.
 	over, ended context.Context
 }
@@ -174,7 +176,7 @@ func (w *worker) takeTurn() {
 	// The comparison in an etcd transaction that shows whether this one still holds the lock.
 	owner := mutex.IsOwner()
 	w.say("have", owner.GetCompare().GetCreateRevision(), mutex.Key(), at)
-	w.hold(lock)
+	w.hold()
 	within, cancel = context.WithTimeout(w.ended, patience)
 	defer cancel()
 	if err := mutex.Unlock(within); err != nil {
@@ -184,16 +186,12 @@ func (w *worker) takeTurn() {
 	w.say("free", now())
 }
 
-func (w *worker) hold(lock string) {
-	longest, step := 5, 2*time.Millisecond
-	if strings.Contains(lock, ":/slow/") {
-		longest, step = 3*w.ttl*1000, 20*time.Millisecond
-	} else if strings.Contains(lock, ":/swift-") {
-		longest, step = 1, 200*time.Microsecond
-	} else if w.chance.Intn(10) == 0 {
-		longest = 200
+func (w *worker) hold() {
+	longest := w.usual
+	if w.chance.Intn(10) == 0 {
+		longest = w.rare
 	}
-	end := time.Now().Add(time.Duration(w.chance.Intn(longest+1)) * time.Millisecond)
+	end := time.Now().Add(time.Duration(w.chance.Int63n(int64(longest) + 1)))
 	for word := "still"; ; {
 		// The hold is checked after the time was read, so that the claim is not longer than the hold.
 		at := now()
@@ -205,7 +203,7 @@ func (w *worker) hold(lock string) {
 		if word == "done" {
 			return
 		}
-		if left := time.Until(end); left <= 0 || !w.rest(min(left, step)) {
+		if left := time.Until(end); left <= 0 || !w.rest(min(left, w.step)) {
 			word = "done"
 		}
 	}
@@ -217,9 +215,6 @@ func main() {
 	if listens {
 		words = words[:len(words)-1]
 	}
-	if len(words) < 6 {
-		log.Fatal("HOSTS SESSION_MS REGISTER NAME SEED LOCK... [--listens]")
-	}
 	milliseconds, err := strconv.Atoi(words[1])
 	if err != nil {
 		log.Fatal(err)
@@ -228,17 +223,17 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, lock := range words[5:] {
-		if !strings.HasPrefix(lock, "mutex:") {
-			log.Fatal("etcd has no such lock: ", lock)
-		}
+	var usual, rare, step int
+	if _, err := fmt.Sscanf(words[5], "%d,%d,%d", &usual, &rare, &step); err != nil {
+		log.Fatal(err)
 	}
 	register, err := net.Dial("tcp", words[2])
 	if err != nil {
 		log.Fatal(err)
 	}
-	w := &worker{hosts: strings.Split(words[0], ","), ttl: milliseconds / 1000, listens: listens, locks: words[5:],
-		chance: rand.New(rand.NewSource(int64(seed))), register: register}
+	w := &worker{hosts: strings.Split(words[0], ","), ttl: milliseconds / 1000, listens: listens, locks: words[6:],
+		usual: time.Duration(usual) * time.Microsecond, rare: time.Duration(rare) * time.Microsecond,
+		step: time.Duration(step) * time.Microsecond, chance: rand.New(rand.NewSource(int64(seed))), register: register}
 	over, isOver := context.WithCancel(context.Background())
 	ended, end := context.WithCancel(context.Background())
 	w.over, w.ended = over, ended
