@@ -52,6 +52,7 @@ const ETCDS: &[&str] = &["mutex:/PLACE/etcd"];
 /// they say so. The workers of a program are spread over them.
 pub(crate) const PLACES: [(&str, &str); 4] = [
     ("quick", "5000,200000,2000"),
+    // Three session timeouts.
     ("slow", "6000000,6000000,20000"),
     ("swift-1", "1000,1000,200"),
     ("swift-2", "1000,1000,200"),
