@@ -1,8 +1,7 @@
 //! A client releases a hold and right after that tries to acquire a lock that the hold excluded. It must not find the lock
 //! busy only because the release has not deleted its node yet.
 
-use crate::support::queue::{A_WHILE, held};
-use crate::support::{SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{A_WHILE, SOON, client, held, operator, proxied_client, settled, soon};
 use ground::{Action, Direction, Kind, Trigger};
 use std::time::Duration;
 use zklock::further::Foreign;

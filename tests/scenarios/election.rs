@@ -1,8 +1,7 @@
 //! The election: one candidate leads, and the others are ready to take over. (What happens to a leader: `admin/evict`,
 //! `admin/observe`.)
 
-use crate::support::queue::{Waiter, granted};
-use crate::support::{SOON, operator, soon};
+use crate::support::{SOON, Waiter, granted, operator, soon};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_campaign_lead_one_after_the_other_as_they_came() {

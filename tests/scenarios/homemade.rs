@@ -1,9 +1,8 @@
 //! Contenders of locks that programs have made themselves: their names end with a number, and no library has them.
 
-use crate::support::queue::held;
 use crate::support::strangers::{in_naming, put};
 use crate::support::warnings::{about, collect};
-use crate::support::{client, comes, confirmed, operator, proxied_client, says, settled, soon};
+use crate::support::{client, comes, confirmed, held, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Side};
 use zklock::further::{Foreign, Naming, Role};

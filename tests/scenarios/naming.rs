@@ -1,8 +1,7 @@
 //! The names of the nodes in each naming scheme.
 
-use crate::support::queue::held;
 use crate::support::strangers::{SPOKEN, in_naming};
-use crate::support::{operator, proxied_client, soon};
+use crate::support::{held, operator, proxied_client, soon};
 use ground::{Kind, Side};
 use zklock::further::{Naming, Role};
 

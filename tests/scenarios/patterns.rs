@@ -1,8 +1,9 @@
 //! Locks in the queues of home-made ones, whose contenders' names a pattern describes.
 
-use crate::support::queue::{acquire, granted, held};
 use crate::support::strangers::{put, spec_in};
-use crate::support::{SOON, client, named, operator, proxied_client, says, settled, soon};
+use crate::support::{
+    SOON, acquire, client, granted, held, named, operator, proxied_client, says, settled, soon,
+};
 use ground::{Action, Kind, Side, Trigger};
 use zklock::further::{Foreign, Naming, Role};
 use zklock::{Client, ErrorKind, Lock, LockSpec, LossReason};

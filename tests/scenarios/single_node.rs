@@ -1,8 +1,9 @@
 //! The single-node lock: one plain node, which exists or not, and a companion whose name is unique to its holder.
 
-use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::register::clients;
-use crate::support::{SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{
+    A_WHILE, SOON, acquire, client, granted, held, operator, proxied_client, settled, soon,
+};
 use ground::{Action, Direction, Kind, Trigger, shared};
 use tokio::task::JoinSet;
 use zklock::{ErrorKind, LossReason};

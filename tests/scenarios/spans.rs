@@ -1,7 +1,6 @@
 //! The span of an acquire, as a `tracing` subscriber sees it: from the call until nothing is left of its attempt.
 
-use crate::support::queue::held;
-use crate::support::{client, comes, on_a_thread, operator, soon, threads};
+use crate::support::{client, comes, held, on_a_thread, operator, soon, threads};
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};

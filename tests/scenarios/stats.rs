@@ -1,8 +1,7 @@
 //! A client's figures about acquires, holds and sessions.
 
 use crate::support::loss::Blow;
-use crate::support::queue::held;
-use crate::support::{SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{SOON, client, held, operator, proxied_client, settled, soon};
 use ground::until;
 use std::time::Duration;
 use zklock::further::{AcquireOutcome, Histogram};

@@ -1,8 +1,7 @@
 //! Contenders that cannot see each other: both sides refuse, unless they ignore what they cannot read.
 
-use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put, spec_in};
-use crate::support::{SOON, client, operator, says, settled, soon};
+use crate::support::{A_WHILE, SOON, acquire, client, granted, held, nodes, operator, says, settled, soon};
 use ground::wire::Mode;
 use zklock::further::{Foreign, Naming, Role};
 use zklock::{ErrorKind, HoldState, LockSpec, LossReason};

@@ -1,8 +1,7 @@
 //! After a try has found the lock busy, further tries send no request until the server reports a change of the node that was
 //! in the way.
 
-use crate::support::queue::held;
-use crate::support::{client, comes, operator, proxied_client, settled, soon};
+use crate::support::{client, comes, held, operator, proxied_client, settled, soon};
 use ground::{Kind, Proxy};
 use std::time::Duration;
 use zklock::further::Naming;

@@ -1,9 +1,8 @@
 //! Creating the chroot.
 
 use super::lists::have_list;
-use crate::support::queue::held;
 use crate::support::users::{ANN, BOB};
-use crate::support::{comes, comes_to_fail, expire_session, operator, options, says, soon};
+use crate::support::{comes, comes_to_fail, expire_session, held, operator, options, says, soon};
 use ground::{Kind, Proxy, shared};
 use zklock::further::Access;
 use zklock::{Client, ErrorKind};

@@ -2,9 +2,8 @@
 
 use crate::support::kinds::{ELECTION, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
 use crate::support::members::enters;
-use crate::support::queue::{acquire, granted, held, reentrant_write};
 use crate::support::users::{ANN, BOB, Operator, User, world};
-use crate::support::{SOON, operator, says, settled, soon};
+use crate::support::{SOON, acquire, granted, held, operator, reentrant_write, says, settled, soon};
 use ground::{Proxy, shared};
 use tokio::task::block_in_place;
 use zklock::further::Access;

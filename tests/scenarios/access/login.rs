@@ -1,8 +1,7 @@
 //! Logging in, on every connection.
 
-use crate::support::queue::held;
 use crate::support::users::{ANN, BOB, NEW_ANN, file};
-use crate::support::{comes_to_fail, expire_session, options, says, soon};
+use crate::support::{comes_to_fail, expire_session, held, options, says, soon};
 use ground::{Ensemble, Proxy, shared};
 use std::time::Duration;
 use zklock::further::{Access, Credentials};

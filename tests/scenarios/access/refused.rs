@@ -1,8 +1,7 @@
 //! Clients that lack a right: they learn which right, on which node, and leave nothing behind.
 
-use crate::support::queue::{acquire, granted, held};
 use crate::support::users::{ANN, BOB};
-use crate::support::{client, operator, says, settled, soon};
+use crate::support::{acquire, client, granted, held, operator, says, settled, soon};
 use zklock::further::Access;
 use zklock::{ErrorKind, HoldState};
 

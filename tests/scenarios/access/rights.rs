@@ -3,9 +3,8 @@
 
 use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
 use crate::support::members::{barrier, enters};
-use crate::support::queue::{acquire, held};
 use crate::support::users::{ANN, BOB, Operator};
-use crate::support::{comes, settled, soon};
+use crate::support::{acquire, comes, held, settled, soon};
 use ground::{Proxy, shared};
 use zklock::further::Access;
 use zklock::{Client, Error, ErrorKind, Hold, Lock, LockSpec, LossReason};

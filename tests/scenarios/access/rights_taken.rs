@@ -1,8 +1,7 @@
 //! An operator who changes the access list of a node that stands for a hold.
 
-use crate::support::queue::held;
 use crate::support::users::{ANN, BOB};
-use crate::support::{SESSION, operator, settled, soon};
+use crate::support::{SESSION, held, operator, settled, soon};
 use zklock::further::Access;
 use zklock::{HoldState, LossReason};
 

@@ -1,9 +1,8 @@
 //! Logging in by SASL: each mistake, on either side, is reported at once, by one error that says what to do.
 
-use crate::support::queue::held;
 use crate::support::texts::{are_documented, line};
 use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
-use crate::support::{comes_to_fail, options, says, soon};
+use crate::support::{comes_to_fail, held, options, says, soon};
 use ground::{Action, Builder, Ensemble, Kind, Proxy, Server, Trigger};
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! No output has a password in it.
 
 use super::sasl::closed;
-use crate::support::queue::held;
 use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
-use crate::support::{SESSION, options, soon};
+use crate::support::{SESSION, held, options, soon};
 use ground::{Proxy, shared};
 use std::fmt;
 use std::panic::AssertUnwindSafe;

@@ -2,10 +2,9 @@
 
 use crate::support::kinds::{ELECTION, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
 use crate::support::members::{enters, leaves};
-use crate::support::queue::{acquire, granted, held};
 use crate::support::timing::Noise;
 use crate::support::users::{ANN, BOB, Operator};
-use crate::support::{GRACE, SOON, says, settled, soon};
+use crate::support::{GRACE, SOON, acquire, granted, held, says, settled, soon};
 use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, not_later, shared};
 use std::time::{Duration, Instant};
 use tokio::task::block_in_place;

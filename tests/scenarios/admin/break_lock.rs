@@ -2,9 +2,8 @@
 
 use super::evict::Scene;
 use crate::support::kinds::{ELECTION, MUTEX, PERMIT, READER, SINGLE_NODE};
-use crate::support::queue::{acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, acquire, client, granted, held, nodes, operator, proxied_client, soon, told};
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Instant;
 use zklock::{HoldState, LossReason};

@@ -1,7 +1,8 @@
 //! The contenders in the queue, of any kind and library.
 
-use crate::support::queue::{Waiter, acquire, granted, held, nodes};
-use crate::support::{SOON, client, expire_session, named, operator, options, says, soon};
+use crate::support::{
+    SOON, Waiter, acquire, client, expire_session, granted, held, named, nodes, operator, options, says, soon,
+};
 use ground::{Direction, Kind, Trigger, shared};
 use std::time::{Duration, SystemTime};
 use tokio::task::JoinHandle;

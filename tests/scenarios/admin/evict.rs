@@ -1,9 +1,11 @@
 //! The operator takes a contender out of a queue.
 
 use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SINGLE_NODE, WRITER};
-use crate::support::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};
 use crate::support::timing::Noise;
-use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
+use crate::support::{
+    A_WHILE, SOON, Waiter, acquire, client, granted, held, nodes, operator, proxied_client, says, settled,
+    soon, told,
+};
 use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Instant;

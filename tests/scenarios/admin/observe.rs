@@ -1,8 +1,10 @@
 //! Observing who leads, without taking part.
 
-use crate::support::queue::{A_WHILE, Waiter, granted, held};
 use crate::support::strangers::{FOREIGN, put};
-use crate::support::{SOON, client, expire_session, operator, options, proxied_client, says, soon};
+use crate::support::{
+    A_WHILE, SOON, Waiter, acquire, client, expire_session, granted, held, operator, options, proxied_client,
+    says, soon,
+};
 use ground::wire::Mode;
 use ground::{Action, Kind, Trigger, shared, until};
 use std::time::Duration;
@@ -88,7 +90,7 @@ async fn observers_wake_nobody_and_are_not_woken_by_candidates() {
     }
     let (candidate, candidate_proxy) = proxied_client().await;
     let waits = candidate_proxy.on(Trigger::reply(Kind::GetData));
-    let task = crate::support::queue::acquire(&candidate.election(path).unwrap());
+    let task = acquire(&candidate.election(path).unwrap());
     assert!(waits.wait(SOON));
     candidate_proxy.record();
     let withdraws = Waiter::behind(2, &operator, path, |it| it.election(path).unwrap()).await;

@@ -1,8 +1,7 @@
 //! Sets of locks: all, or none.
 
-use crate::support::queue::{A_WHILE, held, nodes};
 use crate::support::timing::Noise;
-use crate::support::{GRACE, SOON, client, operator, says, settled, soon};
+use crate::support::{A_WHILE, GRACE, SOON, client, held, nodes, operator, says, settled, soon};
 use ground::not_later;
 use std::time::{Duration, Instant};
 use zklock::{Client, ErrorKind, HoldState, Lock, LockSpec};

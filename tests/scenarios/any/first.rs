@@ -1,7 +1,8 @@
 //! Any one of several locks: the first to be granted is held, and the other queues are left.
 
-use crate::support::queue::{acquire, granted, held};
-use crate::support::{SOON, client, operator, options, proxied_client, says, settled, soon};
+use crate::support::{
+    SOON, acquire, client, granted, held, operator, options, proxied_client, says, settled, soon,
+};
 use ground::{Action, Direction, Gate, Kind, Proxy, Side, Trigger, shared, until};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};

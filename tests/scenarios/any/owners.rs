@@ -1,8 +1,8 @@
 //! Any one of several locks that the caller holds already, or that linger.
 
-use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::{
-    SOON, client, comes, on_the_shared_server, operator, proxied_client, says, settled, soon,
+    A_WHILE, SOON, acquire, client, comes, granted, held, on_the_shared_server, operator, proxied_client,
+    says, settled, soon,
 };
 use ground::{Kind, until};
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Sets and choices of locks that are impossible, and sets that the server refuses.
 
-use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
-use crate::support::{SOON, client, operator, options, says, settled, soon};
+use crate::support::{
+    A_WHILE, SOON, acquire, client, granted, held, nodes, operator, options, says, settled, soon,
+};
 use ground::wire::Mode;
 use ground::{Kind, Proxy, shared};
 use zklock::{Client, Error, ErrorKind, Lock};

@@ -1,8 +1,7 @@
 //! Wrong arguments are reported where they come in, with advice, and leave nothing on the server.
 
-use crate::support::queue::acquire;
 use crate::support::strangers::restricted;
-use crate::support::{SOON, client, operator, options, proxied_client, says, settled, soon};
+use crate::support::{SOON, acquire, client, operator, options, proxied_client, says, settled, soon};
 use ground::wire::{Failure, Mode};
 use ground::{Action, Kind, Trigger, or_once_more, shared};
 use std::collections::BTreeSet;

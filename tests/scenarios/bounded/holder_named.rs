@@ -1,7 +1,6 @@
 //! If a wait times out, its error names the holder and says how many more are ahead.
 
-use crate::support::queue::{acquire, held};
-use crate::support::{SOON, client, named, operator, proxied_client, says, settled, soon};
+use crate::support::{SOON, acquire, client, held, named, operator, proxied_client, says, settled, soon};
 use ground::{Kind, Message, Proxy, Side};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;

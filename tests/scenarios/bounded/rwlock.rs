@@ -1,8 +1,9 @@
 //! Promise 4: an acquire of either side with a deadline returns by then, whatever the network does.
 
 use crate::support::deadline::{DIRECTIONS, times_out};
-use crate::support::queue::reentrant_write;
-use crate::support::{confirmed, confirmed_or_lost, operator, proxied_client, settled, soon};
+use crate::support::{
+    confirmed, confirmed_or_lost, operator, proxied_client, reentrant_write, settled, soon,
+};
 use ground::Direction;
 use zklock::{ErrorKind, LossReason};
 

@@ -1,8 +1,7 @@
 //! Promise 3: grants follow the order of the nodes, and a release wakes the next two waiters, one of them for its turn, never
 //! a herd. (How callers of one client share its nodes: `one_node_a_process`.)
 
-use crate::support::queue::Waiting;
-use crate::support::{SOON, client, operator, soon};
+use crate::support::{SOON, Waiting, client, operator, soon};
 use ground::{Kind, Trigger};
 use zklock::Client;
 

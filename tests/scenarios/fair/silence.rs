@@ -1,8 +1,7 @@
 //! Promise 3: a waiter has its turn even if the server does not report that the contender ahead is gone.
 
 use crate::support::kinds::{MUTEX, PERMIT, READER, SINGLE_NODE, WRITER};
-use crate::support::queue::{acquire, granted, held};
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, acquire, client, granted, held, operator, proxied_client, soon};
 use ground::{Action, Kind, Trigger, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

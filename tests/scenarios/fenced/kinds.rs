@@ -3,8 +3,7 @@
 
 use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMITS, READER, SET, WRITER};
 use crate::support::loss::Blow;
-use crate::support::queue::held;
-use crate::support::{client, operator, proxied_client, soon};
+use crate::support::{client, held, operator, proxied_client, soon};
 use zklock::{ErrorKind, LossReason};
 
 /// From a writer to the next and to the readers after it, and from readers to the next writer. Among readers, any order is allowed.

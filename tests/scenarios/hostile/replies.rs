@@ -1,9 +1,8 @@
 //! Replies of a real server, changed on their way: each ends its connection, and has no other effect.
 
 use crate::support::fake::panics;
-use crate::support::queue::{acquire, granted, nodes};
 use crate::support::strangers::put;
-use crate::support::{SOON, operator, options, proxied_client, settled, soon};
+use crate::support::{SOON, acquire, granted, nodes, operator, options, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Ensemble, Kind, Proxy, Trigger};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Other programs that do anything they like below the lock's node, on a real server.
 
-use crate::support::queue::{acquire, granted};
-use crate::support::{SOON, client_of, operator, proxied_client, settled, soon};
+use crate::support::{SOON, acquire, client_of, granted, operator, proxied_client, settled, soon};
 use ground::wire::{Admin, Connection, Mode};
 use ground::{Ensemble, Kind, Proxy, Side, or_once_more};
 use std::time::Duration;

@@ -2,8 +2,7 @@
 //!
 //! No client here has a heartbeat that would find out as well.
 
-use crate::support::queue::held;
-use crate::support::{SOON, client, operator, options, soon};
+use crate::support::{SOON, client, held, operator, options, soon};
 use ground::{Action, Hook, Kind, Proxy, Trigger, shared};
 use std::time::Duration;
 use zklock::{Client, Hold, HoldState, Lock, LockSpec, LossReason};

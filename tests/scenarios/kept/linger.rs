@@ -1,9 +1,8 @@
 //! After a release a node stays as long as nobody else wants the lock, and is deleted when somebody does.
 
 use crate::patterns::{LAYOUTS, role_in};
-use crate::support::queue::{acquire, granted, held};
 use crate::support::strangers::{SPOKEN, in_naming, spec_in};
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, acquire, client, granted, held, operator, proxied_client, soon};
 use ground::Direction;
 use std::collections::BTreeSet;
 use std::time::Duration;

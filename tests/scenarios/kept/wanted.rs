@@ -1,9 +1,8 @@
 //! A holder learns that others wait.
 
 use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SET, SINGLE_NODE, WRITER};
-use crate::support::queue::{acquire, granted, held};
 use crate::support::strangers::put;
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, acquire, client, granted, held, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;
 use zklock::{Hold, HoldState, LockSpec};

@@ -1,7 +1,6 @@
 //! When the sequence numbers of a directory come to their end, there is still only one holder at a time, and it goes on.
 
-use crate::support::queue::acquire;
-use crate::support::{SESSION, client_of, says, settled, soon};
+use crate::support::{SESSION, acquire, client_of, says, settled, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Ensemble, Server};
 use std::time::Duration;

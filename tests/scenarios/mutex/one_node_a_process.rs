@@ -1,8 +1,7 @@
 //! However many tasks of one client want a lock, the ensemble sees at most two nodes of theirs.
 
-use crate::support::queue::{held, join};
 use crate::support::register::Register;
-use crate::support::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, client, held, join, operator, proxied_client, soon};
 use ground::{Kind, Message, Side, Trigger, until};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,6 @@
 //! The lock's own node is deleted under its contenders: they queue again, and leave no second node.
 
-use crate::support::queue::acquire;
-use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
+use crate::support::{SOON, acquire, client, operator, options, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared};
 use std::time::Duration;

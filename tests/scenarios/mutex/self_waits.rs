@@ -1,9 +1,8 @@
 //! An owner that acquires a lock which it already holds waits if anybody may release that hold, and the log has a warning.
 
 use crate::support::deadline::A_WHILE;
-use crate::support::queue::{acquire, join, reentrant};
 use crate::support::warnings::{about, collect};
-use crate::support::{SOON, client, operator, proxied_client, says, soon};
+use crate::support::{SOON, acquire, client, join, operator, proxied_client, reentrant, says, soon};
 use ground::{Kind, until};
 use std::time::Duration;
 use zklock::{ErrorKind, HoldState};

@@ -1,7 +1,6 @@
 //! The cost of a lock on the wire, counted where it passes.
 
-use crate::support::queue::acquire;
-use crate::support::{SESSION, SOON, operator, proxied_client, soon};
+use crate::support::{SESSION, SOON, acquire, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Message, Side, Trigger, or_once_more};
 use std::time::Duration;
 use zklock::Lock;

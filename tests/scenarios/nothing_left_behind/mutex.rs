@@ -1,7 +1,6 @@
 //! Promise 5: an attempt that comes to nothing, and a client that ends, leave no node.
 
-use crate::support::queue::acquire;
-use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
+use crate::support::{SOON, acquire, client, operator, options, proxied_client, settled, soon};
 use ground::{Action, Direction, Gate, Kind, Trigger, shared, until};
 use std::time::{Duration, Instant};
 use zklock::{Client, ErrorKind, Hold, HoldState, LossReason};

@@ -1,7 +1,6 @@
 //! A reentrant lock belongs to the task or thread that acquired it, which may acquire it again. Others may not release it.
 
-use crate::support::queue::reentrant;
-use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{SESSION, SOON, client, operator, proxied_client, reentrant, settled, soon};
 use ground::{Kind, Proxy, until};
 use std::sync::Arc;
 use std::time::Duration;

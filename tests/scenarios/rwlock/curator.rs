@@ -1,8 +1,7 @@
 //! Readers of Curator that come after their own writer: their nodes are not sequential, and have the number of the
 //! writer, which is below those of all waiters.
 
-use crate::support::queue::Waiting;
-use crate::support::{SOON, client, operator, soon};
+use crate::support::{SOON, Waiting, client, operator, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};
 use zklock::further::Role;

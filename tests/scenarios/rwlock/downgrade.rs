@@ -2,9 +2,9 @@
 //! that nobody else can release its holds.
 
 use crate::support::loss::just_after_a_heartbeat;
-use crate::support::queue::reentrant_write;
 use crate::support::{
-    SOON, client, confirmed, expire_session, on_a_thread, operator, proxied_client, says, settled, soon,
+    SOON, client, confirmed, expire_session, on_a_thread, operator, proxied_client, reentrant_write, says,
+    settled, soon,
 };
 use ground::{Action, Gate, Kind, Message, Side, Trigger};
 use tokio::task::JoinHandle;

@@ -1,7 +1,6 @@
 //! Promise 3: a release wakes the waiters that can go on, and the next writer after them.
 
-use crate::support::queue::Waiting;
-use crate::support::{SOON, client, soon};
+use crate::support::{SOON, Waiting, client, soon};
 use ground::{Kind, Trigger, until};
 use zklock::Client;
 

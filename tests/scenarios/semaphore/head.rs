@@ -1,8 +1,7 @@
 //! The head of the queue fails: the others go on.
 
 use crate::support::permits::{has, head, semaphore};
-use crate::support::queue::Waiting;
-use crate::support::{client, operator, soon};
+use crate::support::{Waiting, client, operator, soon};
 use ground::wire::Admin;
 use ground::{Kind, Trigger};
 use zklock::{Client, ErrorKind, Hold, LossReason};

@@ -1,8 +1,7 @@
 //! The node with the number of permits: waiters notice when it changes.
 
 use crate::support::permits::has;
-use crate::support::queue::Waiting;
-use crate::support::{client, comes, operator, proxied_client, says, settled, soon};
+use crate::support::{Waiting, client, comes, operator, proxied_client, says, settled, soon};
 use ground::{Direction, Kind, Trigger};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, Lock, LockSpec};

@@ -1,7 +1,6 @@
 //! A client learns the end of its session from one server. A leader without followers reports the end before it is committed.
 
-use crate::support::queue::held;
-use crate::support::{SESSION, SOON, client_of, comes, on_a_thread, soon};
+use crate::support::{SESSION, SOON, client_of, comes, held, on_a_thread, soon};
 use ground::wire::Admin;
 use ground::{Direction, Ensemble, Proxy, connect_string, until};
 use std::time::{Duration, Instant};

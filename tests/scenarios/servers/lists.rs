@@ -1,9 +1,8 @@
 //! Access lists on a server of 3.4, where every node is created by other requests than on later servers.
 
 use super::old;
-use crate::support::queue::held;
-use crate::support::soon;
 use crate::support::users::ANN;
+use crate::support::{held, soon};
 use zklock::Client;
 use zklock::further::Access;
 

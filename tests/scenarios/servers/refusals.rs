@@ -2,8 +2,7 @@
 //! session goes on.
 
 use super::{old_client, old_operator, old_proxied};
-use crate::support::queue::{acquire, reentrant_write};
-use crate::support::{SOON, says, soon};
+use crate::support::{SOON, acquire, reentrant_write, says, soon};
 use ground::{Kind, Side};
 use zklock::{Error, ErrorKind, LockSpec};
 

@@ -1,8 +1,7 @@
 //! A server of 3.4 cannot remove a watch. So watches that nobody needs any more stay, and the connection is kept.
 
 use super::{old_client, old_operator, old_proxied};
-use crate::support::queue::acquire;
-use crate::support::{SOON, settled, soon};
+use crate::support::{SOON, acquire, settled, soon};
 use ground::{Action, Gate, Kind, Proxy, Side, Trigger, until};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, Lock};

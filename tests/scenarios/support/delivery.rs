@@ -2,8 +2,9 @@
 
 use crate::support::kinds::LockKind;
 use crate::support::loss::Blow;
-use crate::support::queue::{Waiting, held, nodes};
-use crate::support::{HEARTBEAT, SESSION, SOON, client, expire_session, operator, options, settled, soon};
+use crate::support::{
+    HEARTBEAT, SESSION, SOON, Waiting, client, expire_session, held, nodes, operator, options, settled, soon,
+};
 use ground::wire::Admin;
 use ground::{Action, Gate, Trigger, shared};
 use std::task::Poll;

@@ -9,7 +9,7 @@ pub(crate) mod kinds;
 pub(crate) mod loss;
 pub(crate) mod members;
 pub(crate) mod permits;
-pub(crate) mod queue;
+mod queue;
 pub(crate) mod register;
 pub(crate) mod strangers;
 pub(crate) mod sweep;
@@ -18,6 +18,10 @@ pub(crate) mod threads;
 pub(crate) mod timing;
 pub(crate) mod users;
 pub(crate) mod warnings;
+
+pub(crate) use queue::{
+    A_WHILE, Waiter, Waiting, acquire, granted, held, join, nodes, reentrant, reentrant_write, told,
+};
 
 use ground::wire::{Admin, try_expire};
 use ground::{Proxy, secured, shared};

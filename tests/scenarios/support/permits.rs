@@ -1,7 +1,6 @@
 //! Helpers for semaphores and their two directories.
 
-use crate::support::queue::Waiting;
-use crate::support::{SOON, soon};
+use crate::support::{SOON, Waiting, soon};
 use ground::wire::Admin;
 use ground::{Kind, Trigger, shared};
 use zklock::{Client, Hold, Lock, LockSpec};

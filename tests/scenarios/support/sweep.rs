@@ -2,8 +2,7 @@
 
 use crate::support::delivery::is_live;
 use crate::support::kinds::LockKind;
-use crate::support::queue::acquire;
-use crate::support::{SOON, client, operator, proxied_client, settled, soon};
+use crate::support::{SOON, acquire, client, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, until};
 use tokio::task::JoinHandle;

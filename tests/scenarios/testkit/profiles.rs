@@ -2,8 +2,7 @@
 //! ZooKeeper 3.4 is compared with a real one, in `tests/conformance`.
 
 use crate::support::embedded::{Raw, SOON, client, creation, operation, queue_of, settled, soon};
-use crate::support::queue::acquire;
-use crate::support::{SESSION, says};
+use crate::support::{SESSION, acquire, says};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, HoldState, Lock, LossReason};
 use zklock_testkit::{Fault, Kind, Server};

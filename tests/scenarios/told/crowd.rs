@@ -1,8 +1,7 @@
 //! What many holds and waiters of one client cost. Whatever is done for each of them falls due at one moment after a
 //! reconnect. It must not be a write for each, and the heartbeat must not wait behind it.
 
-use crate::support::queue::acquire;
-use crate::support::{SESSION, SOON, settled, soon};
+use crate::support::{SESSION, SOON, acquire, settled, soon};
 use ground::{Action, Gate, Kind, Message, Proxy, Side, Trigger, or_once_more, until};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;

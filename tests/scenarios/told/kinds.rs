@@ -3,9 +3,10 @@
 use crate::support::kinds::{self, LockKind, MUTEX, PERMITS, READER, WRITER, of_each};
 use crate::support::loss::{Blow, just_after_a_heartbeat, loss_timeout, told_of};
 use crate::support::permits::semaphore;
-use crate::support::queue::{acquire, granted, held, reentrant_write, told};
 use crate::support::timing::Noise;
-use crate::support::{client, operator, proxied_client, settled, soon};
+use crate::support::{
+    acquire, client, granted, held, operator, proxied_client, reentrant_write, settled, soon, told,
+};
 use std::time::Instant;
 use zklock::{ErrorKind, HoldState, LossReason};
 
