@@ -2,7 +2,7 @@
 
 use crate::support::strangers::{SPOKEN, in_naming};
 use crate::support::{held, operator, proxied_client, soon};
-use ground::{Kind, Side};
+use ground::Kind;
 use zklock::further::{Naming, Role};
 
 /// Whether this is the name, with a mark of this length, and the ten digits that the server appends. A mark with dashes is a UUID
@@ -43,8 +43,7 @@ async fn nodes_are_called_as_the_other_libraries_call_theirs() {
         assert!(is_named(&name, parts), "{name} is not {parts:?}");
         assert_eq!(operator.children(&path), [name.as_str()]);
         // The create request had the same name, without the number.
-        let record = proxy.messages();
-        let create = record.iter().rfind(|it| it.side == Side::Request && it.kind == Kind::Create).unwrap();
+        let create = proxy.requests().into_iter().rfind(|it| it.kind == Kind::Create).unwrap();
         assert_eq!(format!("{}{}", create.path, &name[name.len() - 10..]), hold.node());
         soon(hold.release()).await.unwrap();
     }

@@ -141,6 +141,12 @@ impl Proxy {
         self.shared.change(|state| state.rules.recorder.messages())
     }
 
+    /// The requests in the recording so far, without pings.
+    pub fn requests(&self) -> Vec<Message> {
+        let is_one = |message: &Message| message.side == Side::Request && message.kind != Kind::Ping;
+        self.messages().into_iter().filter(is_one).collect()
+    }
+
     /// How many messages were recorded so far.
     pub fn counts(&self) -> Counts {
         self.shared.change(|state| state.rules.recorder.counts())

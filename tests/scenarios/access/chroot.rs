@@ -2,7 +2,7 @@
 
 use super::lists::have_list;
 use crate::support::users::{ANN, BOB};
-use crate::support::{comes, comes_to_fail, expire_session, held, operator, options, says, soon};
+use crate::support::{comes, comes_to_fail, expire_session, held, operator, options, proxied, says, soon};
 use ground::{Kind, Proxy, shared};
 use zklock::further::Access;
 use zklock::{Client, ErrorKind};
@@ -63,10 +63,9 @@ async fn a_right_that_is_missing_above_it_is_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_is_missing_to_a_later_session_is_waited_for() {
-    let (proxy, admin, path) = (Proxy::before(shared().server(0)), operator(), "/chroot-back");
+    let (admin, path) = (operator(), "/chroot-back");
     admin.create(path, "");
-    let options = options(&proxy.connect_string()).chroot(path);
-    let client = Client::connect(options).await.unwrap();
+    let (client, proxy) = proxied(|options| options.chroot(path)).await;
     let lock = client.mutex("/a").unwrap();
     soon(held(&lock).await.release()).await.unwrap();
     admin.delete_tree(path);

@@ -1,8 +1,8 @@
 //! Logging in, on every connection.
 
 use crate::support::users::{ANN, BOB, NEW_ANN, file};
-use crate::support::{comes_to_fail, expire_session, held, options, says, soon};
-use ground::{Ensemble, Proxy, shared};
+use crate::support::{comes_to_fail, expire_session, held, options, proxied, says, soon};
+use ground::Ensemble;
 use std::time::Duration;
 use zklock::further::{Access, Credentials};
 use zklock::{Client, ErrorKind};
@@ -12,8 +12,7 @@ const AGES: Duration = Duration::from_secs(3600);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_is_attached_is_logged_in() {
-    let proxy = Proxy::before(shared().server(0));
-    let client = Client::connect(ANN.options(&proxy.connect_string(), Access::CreatorAll)).await.unwrap();
+    let (client, proxy) = ANN.proxied(Access::CreatorAll).await;
     let hold = held(&client.mutex("/access-attached").unwrap()).await;
     for _ in 0..2 {
         proxy.reset();
@@ -23,18 +22,15 @@ async fn a_connection_that_is_attached_is_logged_in() {
         soon(hold.guarded().delete("/access-attached/written", None).commit()).await.unwrap();
     }
     soon(hold.release()).await.unwrap();
-    assert_eq!(
-        (client.stats().sessions, ANN.operator().await.children("/access-attached").await.len()),
-        (1, 0)
-    );
+    assert_eq!(client.stats().sessions, 1);
+    assert_eq!(ANN.operator().await.children("/access-attached").await, [""; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_file_is_read_anew_for_each_connection() {
-    let (proxy, operator) = (Proxy::before(shared().server(0)), ANN.operator().await);
-    let file = file("rotated", &ANN.line());
-    let options = options(&proxy.connect_string()).credentials(Credentials::from_file(&file).unwrap());
-    let client = Client::connect(options.access(Access::CreatorAll)).await.unwrap();
+    let (operator, file) = (ANN.operator().await, file("rotated", &ANN.line()));
+    let of_file = Credentials::from_file(&file).unwrap();
+    let (client, proxy) = proxied(|options| options.credentials(of_file).access(Access::CreatorAll)).await;
     soon(held(&client.mutex("/access-rotated/one").unwrap()).await.release()).await.unwrap();
     assert_eq!(operator.acl("/access-rotated").await, [ANN.may_all()]);
 

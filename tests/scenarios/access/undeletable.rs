@@ -5,7 +5,7 @@ use crate::support::members::{enters, leaves};
 use crate::support::timing::Noise;
 use crate::support::users::{ANN, BOB, Operator};
 use crate::support::{GRACE, SOON, acquire, granted, held, says, settled, soon};
-use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, not_later, shared};
+use ground::{Action, Direction, Gate, Kind, Trigger, not_later};
 use std::time::{Duration, Instant};
 use tokio::task::block_in_place;
 use zklock::further::Access;
@@ -27,8 +27,7 @@ fn lacks(node: &str) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_of_any_kind_is_told_when_the_node_is_gone_and_so_are_other_holds() {
     let (bob, operator) = (BOB.client(Access::Open).await, ANN.operator().await);
-    let proxy = Proxy::before(shared().server(0));
-    let ann = Client::connect(ANN.options(&proxy.connect_string(), Access::Open)).await.unwrap();
+    let (ann, proxy) = ANN.proxied(Access::Open).await;
     no_deletions(&operator, &["/undeletable"]).await;
     for kind in [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, SINGLE_NODE] {
         let path = format!("/undeletable/{}", kind.name);
@@ -54,11 +53,9 @@ async fn a_release_of_any_kind_is_told_when_the_node_is_gone_and_so_are_other_ho
             assert!(!operator.children(above).await.contains(&node), "{path}: it is gone by now");
         }
         assert_eq!(other.state(), HoldState::Lost(LossReason::SessionClosed), "{path}: told by now");
-        says(
-            &soon(other.release()).await.unwrap_err(),
-            ErrorKind::Lost(LossReason::SessionClosed),
-            &["/undeletable-other", "may not delete", &lacks(above)],
-        );
+        let error = soon(other.release()).await.unwrap_err();
+        let parts = ["/undeletable-other", "may not delete", &lacks(above)];
+        says(&error, ErrorKind::Lost(LossReason::SessionClosed), &parts);
         soon(granted(waits).await.release()).await.unwrap();
         settled(&bob).await;
         // The client has another session, and works.
@@ -121,10 +118,9 @@ async fn a_member_that_leaves_is_told_when_its_node_is_gone() {
 /// The session is then closed over another connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
-    let (proxy, operator) = (Proxy::before(shared().server(0)), ANN.operator().await);
+    let ((bob, proxy), operator) = (BOB.proxied(Access::Open).await, ANN.operator().await);
     let path = "/undeletable-broken";
     no_deletions(&operator, &[path]).await;
-    let bob = Client::connect(BOB.options(&proxy.connect_string(), Access::Open)).await.unwrap();
     let hold = held(&bob.mutex(path).unwrap()).await;
     let broken = proxy.on(Trigger::request(Kind::Close).then(Action::DropAndReset));
     let error = soon(hold.release()).await.unwrap_err();
@@ -153,21 +149,17 @@ async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
     soon(bob.close()).await.unwrap();
     not_later(closing.elapsed(), Duration::from_secs(1) + GRACE + noise.allowance());
     let error = soon(release).await.unwrap().unwrap_err();
-    says(
-        &error,
-        ErrorKind::Refused,
-        &[&lacks(path), "no server has confirmed that", "the lock is free when"],
-    );
+    let parts = ["no server has confirmed that", &lacks(path), "the lock is free when"];
+    says(&error, ErrorKind::Refused, &parts);
     proxy.thaw();
     operator.wait_for_children(path, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_that_is_under_way_when_the_session_is_closed_has_succeeded() {
-    let (proxy, operator) = (Proxy::before(shared().server(0)), ANN.operator().await);
+    let ((bob, proxy), operator) = (BOB.proxied(Access::Open).await, ANN.operator().await);
     let (path, open) = ("/undeletable-meanwhile", "/undeletable-under-way");
     no_deletions(&operator, &[path]).await;
-    let bob = Client::connect(BOB.options(&proxy.connect_string(), Access::Open)).await.unwrap();
     let (hold, other) = (held(&bob.mutex(path).unwrap()).await, held(&bob.mutex(open).unwrap()).await);
     let gate = Gate::new();
     let refused = proxy.on(Trigger::reply(Kind::Delete).path(path).then(Action::Pause(gate.clone())));

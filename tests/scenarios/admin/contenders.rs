@@ -1,9 +1,9 @@
 //! The contenders in the queue, of any kind and library.
 
 use crate::support::{
-    SOON, Waiter, acquire, client, expire_session, granted, held, named, nodes, operator, options, says, soon,
+    SOON, Waiter, acquire, client, expire_session, granted, held, named, nodes, operator, proxied, says, soon,
 };
-use ground::{Direction, Kind, Trigger, shared};
+use ground::{Direction, Kind, Trigger};
 use std::time::{Duration, SystemTime};
 use tokio::task::JoinHandle;
 use zklock::further::{Naming, Role};
@@ -230,9 +230,7 @@ async fn a_set_that_waits_for_permits_holds_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_connection_is_waited_for_and_a_dead_one_is_an_error() {
     let path = "/contenders/faults";
-    let proxy = ground::Proxy::before(shared().server(0));
-    let options = options(&proxy.connect_string()).connect_timeout(Duration::from_secs(1));
-    let client = Client::connect(options).await.unwrap();
+    let (client, proxy) = proxied(|options| options.connect_timeout(Duration::from_secs(1))).await;
     let lock = client.mutex(path).unwrap();
     let hold = held(&lock).await;
     for kind in [Kind::GetChildren, Kind::GetData] {

@@ -1,9 +1,9 @@
 //! Any one of several locks: the first to be granted is held, and the other queues are left.
 
 use crate::support::{
-    SOON, acquire, client, granted, held, operator, options, proxied_client, says, settled, soon,
+    SOON, acquire, client, granted, held, operator, proxied, proxied_client, says, settled, soon,
 };
-use ground::{Action, Direction, Gate, Kind, Proxy, Side, Trigger, shared, until};
+use ground::{Action, Direction, Gate, Kind, Trigger, until};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};
 
@@ -79,9 +79,7 @@ async fn a_try_over_three_hundred_takes_two_round_trips() {
     created.open();
     let hold = soon(call).await.unwrap().unwrap().expect("one is free");
     assert_eq!(hold.path(), "/any/300/222");
-    let record = proxy.take_record();
-    let asked: Vec<_> = record.iter().filter(|message| message.side == Side::Request).collect();
-    let kinds: Vec<_> = asked.iter().skip(1 + COUNT).map(|message| message.kind).collect();
+    let kinds: Vec<_> = proxy.requests().iter().skip(1 + COUNT).map(|request| request.kind).collect();
     assert_eq!(kinds, [Kind::Create, Kind::GetChildren]);
     soon(hold.release()).await.unwrap();
     // A try that fails creates nothing that others could see.
@@ -182,11 +180,9 @@ async fn kinds_may_be_mixed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_not_taken_for_locks_that_others_hold() {
-    let proxy = Proxy::before(shared().server(0));
     // So long that the client still trusts its connection when the time is over.
-    let options = options(&proxy.connect_string()).session_timeout(Duration::from_secs(8));
-    let options = options.try_timeout(Duration::from_millis(200));
-    let client = Client::connect(options).await.unwrap();
+    let (session, trying) = (Duration::from_secs(8), Duration::from_millis(200));
+    let (client, proxy) = proxied(|options| options.session_timeout(session).try_timeout(trying)).await;
     let choice = client.any(&mutexes(&client, "/any/outage", &["a", "b"])).unwrap();
     proxy.freeze(Direction::Both);
     let error = soon(choice.acquire_timeout(Duration::from_millis(300))).await.unwrap_err();

@@ -1,10 +1,11 @@
 //! Sets and choices of locks that are impossible, and sets that the server refuses.
 
 use crate::support::{
-    A_WHILE, SOON, acquire, client, granted, held, nodes, operator, options, says, settled, soon,
+    A_WHILE, SOON, acquire, client, granted, held, nodes, operator, options, proxied_client, says, settled,
+    soon,
 };
 use ground::wire::Mode;
-use ground::{Kind, Proxy, shared};
+use ground::{Kind, shared};
 use zklock::{Client, Error, ErrorKind, Lock};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,9 +110,7 @@ async fn a_set_of_which_one_parent_cannot_be_made_leaves_nothing_in_the_others()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_of_which_one_parent_vanishes_is_made_again_as_a_whole() {
-    let proxy = Proxy::before(shared().server(0));
-    let (client, operator, root) =
-        (crate::support::client_of(&proxy.connect_string()).await, operator(), "/all/vanishes");
+    let ((client, proxy), operator, root) = (proxied_client().await, operator(), "/all/vanishes");
     let locks = ["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap());
     let set = client.all(&locks).unwrap();
     soon(held(&set).await.release()).await.unwrap();

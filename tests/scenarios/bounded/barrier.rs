@@ -1,11 +1,11 @@
 //! A wait with a deadline is over by then, whatever the network does.
 
 use crate::support::members::{barrier, enters, is_empty, there, within};
-use crate::support::{GRACE, client, operator, options, proxied_client, says, settled, soon};
-use ground::{Direction, Proxy, not_later, or_once_more, shared};
+use crate::support::{GRACE, client, operator, proxied, proxied_client, says, settled, soon};
+use ground::{Direction, not_later, or_once_more};
 use std::time::{Duration, Instant};
 use zklock::further::{Barrier, DoubleBarrier, Member};
-use zklock::{Client, Error, ErrorKind};
+use zklock::{Error, ErrorKind};
 
 const A_WHILE: Duration = Duration::from_millis(400);
 
@@ -43,10 +43,7 @@ async fn a_timeout_says_what_was_missing_and_leaves_nothing() {
 
     let mut members = within(path, 2).await;
     let error = late(A_WHILE, members[0].0.leave_timeout(A_WHILE)).await;
-    assert!(
-        error.to_string().contains("not all have left the barrier /bounded/missing within 400ms"),
-        "{error}"
-    );
+    says(&error, ErrorKind::Timeout, &["not all have left the barrier /bounded/missing within 400ms"]);
     // It has left all the same.
     settled(&members[0].1).await;
     there(&operator, path, 1);
@@ -67,8 +64,7 @@ async fn a_timeout_of_zero_looks_once() {
     let (client, operator, path) = (client().await, operator(), "/bounded/zero");
     let barrier = barrier(&client, path, 2);
     let error = soon(barrier.enter_timeout(Duration::ZERO)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(error.to_string().contains("is not open"), "{error}");
+    says(&error, ErrorKind::Timeout, &["is not open"]);
     settled(&client).await;
     is_empty(&operator, path);
     let a = enters(&client, path, 2);
@@ -76,8 +72,7 @@ async fn a_timeout_of_zero_looks_once() {
     let b = soon(barrier.enter_timeout(Duration::ZERO)).await.unwrap();
     let a = soon(a).await.unwrap().unwrap();
     let error = soon(a.leave_timeout(Duration::ZERO)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(error.to_string().contains("others are still within"), "{error}");
+    says(&error, ErrorKind::Timeout, &["others are still within"]);
     there(&operator, path, 1);
     soon(b.leave_timeout(Duration::ZERO)).await.unwrap();
     is_empty(&operator, path);
@@ -127,9 +122,8 @@ async fn an_outage_is_not_called_a_barrier() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_an_answer_the_connect_timeout_ends_a_question() {
-    let proxy = Proxy::before(shared().server(0));
     let patience = Duration::from_millis(500);
-    let client = Client::connect(options(&proxy.connect_string()).connect_timeout(patience)).await.unwrap();
+    let (client, proxy) = proxied(|options| options.connect_timeout(patience)).await;
     let single = client.barrier("/bounded/asked").unwrap();
     proxy.freeze(Direction::Both);
     let start = Instant::now();
@@ -151,9 +145,8 @@ async fn without_an_answer_the_connect_timeout_ends_a_question() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_an_answer_the_try_timeout_ends_what_does_not_wait() {
-    let proxy = Proxy::before(shared().server(0));
-    let options = options(&proxy.connect_string()).connect_timeout(Duration::from_secs(3600));
-    let client = Client::connect(options.try_timeout(Duration::from_millis(300))).await.unwrap();
+    let (connecting, trying) = (Duration::from_secs(3600), Duration::from_millis(300));
+    let (client, proxy) = proxied(|options| options.connect_timeout(connecting).try_timeout(trying)).await;
     let single = client.barrier("/bounded/silent").unwrap();
     let double = barrier(&client, "/bounded/silent-double", 1);
     let member = soon(double.enter()).await.unwrap();

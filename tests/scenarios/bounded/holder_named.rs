@@ -1,7 +1,7 @@
 //! If a wait times out, its error names the holder and says how many more are ahead.
 
 use crate::support::{SOON, acquire, client, held, named, operator, proxied_client, says, settled, soon};
-use ground::{Kind, Message, Proxy, Side};
+use ground::{Kind, Proxy};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock::{ErrorKind, Lock};
@@ -10,7 +10,7 @@ const A_WHILE: Duration = Duration::from_millis(300);
 
 /// Tries to acquire the lock again and again until the error has all these parts. The client asks the servers shortly before the
 /// deadline, and on a busy machine the answer may come too late.
-async fn says_of(timeout: Duration, lock: &Lock, parts: &[&str]) {
+async fn comes_to_say(timeout: Duration, lock: &Lock, parts: &[&str]) {
     let end = Instant::now() + SOON;
     let always = if timeout.is_zero() { "is held by another" } else { "others are before us in the queue" };
     loop {
@@ -24,14 +24,6 @@ async fn says_of(timeout: Duration, lock: &Lock, parts: &[&str]) {
     }
 }
 
-async fn comes_to_say(lock: &Lock, parts: &[&str]) {
-    says_of(A_WHILE, lock, parts).await;
-}
-
-async fn a_try_comes_to_say(lock: &Lock, parts: &[&str]) {
-    says_of(Duration::ZERO, lock, parts).await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_holder_of_a_mutex_and_those_ahead() {
     let (path, holder, waiter) = ("/named-mutex", named("db7/4711").await, client().await);
@@ -39,18 +31,18 @@ async fn the_holder_of_a_mutex_and_those_ahead() {
     let node = hold.node().rsplit('/').next().unwrap();
     let says = format!("queue: db7/4711 holds it (its node {node} is ");
     let lock = waiter.mutex(path).unwrap();
-    comes_to_say(&lock, &[&says, " s old); we are next"]).await;
+    comes_to_say(A_WHILE, &lock, &[&says, " s old); we are next"]).await;
     // Behind another client, and behind a caller of our own client that waits behind that.
     let other = acquire(&client().await.mutex(path).unwrap());
     operator().wait_for_children(path, 2, SOON);
-    comes_to_say(&lock, &[&says, "; 1 more before us"]).await;
+    comes_to_say(A_WHILE, &lock, &[&says, "; 1 more before us"]).await;
     let own = acquire(&lock);
     operator().wait_for_children(path, 3, SOON);
-    comes_to_say(&lock, &[&says, "; 2 more before us"]).await;
+    comes_to_say(A_WHILE, &lock, &[&says, "; 2 more before us"]).await;
     // Another task of the holder's client.
     let lock = holder.mutex(path).unwrap();
     let parts = ["another caller of this client holds it (its node "];
-    soon(tokio::spawn(async move { comes_to_say(&lock, &parts).await })).await.unwrap();
+    soon(tokio::spawn(async move { comes_to_say(A_WHILE, &lock, &parts).await })).await.unwrap();
     own.abort();
     other.abort();
     settled(&waiter).await;
@@ -66,25 +58,25 @@ async fn the_holders_of_other_kinds() {
         holds.push(held(&holder.read_lock(path).unwrap()).await);
     }
     let parts = ["queue: db7/4711 and 2 others hold it (its node ", "; we are next"];
-    comes_to_say(&waiter.write_lock(path).unwrap(), &parts).await;
+    comes_to_say(A_WHILE, &waiter.write_lock(path).unwrap(), &parts).await;
 
     let path = "/named-permits";
     for _ in 0..2 {
         holds.push(soon(holder.semaphore(path, 2).unwrap().acquire()).await.unwrap());
     }
     let parts = ["queue: db7/4711 and another hold it (its node "];
-    comes_to_say(&waiter.semaphore(path, 2).unwrap(), &parts).await;
+    comes_to_say(A_WHILE, &waiter.semaphore(path, 2).unwrap(), &parts).await;
 
     let path = "/named-exclusive";
     holds.push(soon(holder.single_node(path).unwrap().acquire()).await.unwrap());
     let parts = ["queue: db7/4711 holds it (its node lock is "];
-    comes_to_say(&waiter.single_node(path).unwrap(), &parts).await;
+    comes_to_say(A_WHILE, &waiter.single_node(path).unwrap(), &parts).await;
 
     // In the first queue of this set nobody is ahead of it.
     let path = "/named-set";
     holds.push(soon(holder.mutex(path).unwrap().acquire()).await.unwrap());
     let set = waiter.all(&[waiter.mutex("/named-free").unwrap(), waiter.mutex(path).unwrap()]).unwrap();
-    comes_to_say(&set, &["queue: db7/4711 holds it (its node ", "; we are next"]).await;
+    comes_to_say(A_WHILE, &set, &["queue: db7/4711 holds it (its node ", "; we are next"]).await;
     settled(&waiter).await;
     for hold in holds {
         soon(hold.release()).await.unwrap();
@@ -93,9 +85,7 @@ async fn the_holders_of_other_kinds() {
 
 /// How often a holder's node has been read since the recording began.
 fn questions(proxy: &Proxy) -> usize {
-    let is_question =
-        |message: &Message| message.side == Side::Request && message.kind == Kind::GetData && !message.watch;
-    proxy.take_record().iter().filter(|message| is_question(message)).count()
+    proxy.requests().iter().filter(|request| request.kind == Kind::GetData && !request.watch).count()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -105,18 +95,18 @@ async fn a_try_names_the_holder_too() {
     let mut holds = vec![soon(holder.mutex(path).unwrap().acquire()).await.unwrap()];
     let node = holds[0].node().rsplit('/').next().unwrap();
     let says = format!("the lock {path} is held by another: db7/4711 holds it (its node {node} is ");
-    a_try_comes_to_say(&waiter.mutex(path).unwrap(), &[&says]).await;
+    comes_to_say(Duration::ZERO, &waiter.mutex(path).unwrap(), &[&says]).await;
     // Another task of the holder's client.
     let lock = holder.mutex(path).unwrap();
     let parts = ["another: another caller of this client holds it (its node "];
-    soon(tokio::spawn(async move { a_try_comes_to_say(&lock, &parts).await })).await.unwrap();
+    soon(tokio::spawn(async move { comes_to_say(Duration::ZERO, &lock, &parts).await })).await.unwrap();
 
     // Of a choice, the holder of the lock that was named first.
     holds.push(soon(holder.semaphore("/named-try-permits", 1).unwrap().acquire()).await.unwrap());
     let semaphore = waiter.semaphore("/named-try-permits", 1).unwrap();
     let choice = waiter.any(&[waiter.mutex("/named-try").unwrap(), semaphore]).unwrap();
     let parts = ["every one of the 2 locks", "; of /named-try: db7/4711 holds it (its node "];
-    a_try_comes_to_say(&choice, &parts).await;
+    comes_to_say(Duration::ZERO, &choice, &parts).await;
     settled(&waiter).await;
     for hold in holds {
         soon(hold.release()).await.unwrap();
@@ -133,7 +123,7 @@ async fn tries_in_a_loop_ask_for_the_holder_once_a_second() {
     proxy.record();
     let begun = Instant::now();
     for _ in 0..TRIES {
-        a_try_comes_to_say(&lock, &[]).await;
+        comes_to_say(Duration::ZERO, &lock, &[]).await;
     }
     let seconds = begun.elapsed().as_secs();
     let reads = questions(&proxy) as u64;

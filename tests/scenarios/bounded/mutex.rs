@@ -2,8 +2,8 @@
 
 use crate::support::deadline::{A_WHILE, DIRECTIONS, in_time};
 use crate::support::{
-    SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, says, settled,
-    soon,
+    SOON, client, client_of, comes_to_fail, expire_session, on_a_thread, operator, options, proxied,
+    proxied_client, says, settled, soon,
 };
 use ground::wire::Admin;
 use ground::{Direction, Ensemble, Proxy, shared, until};
@@ -40,17 +40,13 @@ async fn works(client: &Client, lock: &Lock) {
     settled(client).await;
 }
 
-async fn thread_client(hosts: &str) -> Client {
-    let options = options(hosts);
-    soon(on_a_thread(move || Client::connect(options).wait().unwrap())).await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_stopped_or_dead_delays_nobody() {
     let own = Ensemble::builder().tick(Duration::from_millis(200)).start();
     let (server, hosts) = (own.server(0), own.connect_string());
     let (holder, waiter) = (client_of(&hosts).await, client_of(&hosts).await);
-    let threads = thread_client(&hosts).await;
+    let options = options(&hosts);
+    let threads = soon(on_a_thread(move || Client::connect(options).wait().unwrap())).await;
     let hold = soon(holder.mutex("/queue").unwrap().acquire()).await.unwrap();
 
     let (queued, first) = (waiter.mutex("/queue").unwrap(), waiter.mutex("/first").unwrap());
@@ -70,7 +66,7 @@ async fn a_server_that_is_stopped_or_dead_delays_nobody() {
     );
 
     server.kill();
-    notices(&first).await;
+    comes_to_fail(&first, "no server answers").await;
     let (dead, through_threads, connecting) = tokio::join!(
         times_out(&first, A_WHILE),
         times_out_for_a_thread(threads.mutex("/threads").unwrap(), A_WHILE),
@@ -85,10 +81,9 @@ async fn a_server_that_is_stopped_or_dead_delays_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_is_not_called_contention() {
-    let (path, holder, proxy) = ("/bounded-outage", client().await, Proxy::before(shared().server(0)));
+    let (path, holder) = ("/bounded-outage", client().await);
     let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
-    let patient = options(&proxy.connect_string()).try_timeout(A_WHILE * 2);
-    let client = Client::connect(patient).await.unwrap();
+    let (client, proxy) = proxied(|options| options.try_timeout(A_WHILE * 2)).await;
     let (lock, other) = (client.mutex(path).unwrap(), client.mutex("/bounded-outage-other").unwrap());
 
     says(&times_out(&lock, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
@@ -96,11 +91,8 @@ async fn an_outage_is_not_called_contention() {
 
     // A server only counts as silent after it has been silent for the try timeout.
     proxy.freeze(Direction::ToClient);
-    says(
-        &times_out(&other, A_WHILE / 10).await,
-        ErrorKind::Timeout,
-        &["too short for an answer: wait longer"],
-    );
+    let error = times_out(&other, A_WHILE / 10).await;
+    says(&error, ErrorKind::Timeout, &["too short for an answer: wait longer"]);
     // Callers that wait behind another of the same client get the same error, before and after they take its place.
     let (first, before, after) = tokio::join!(
         times_out(&other, A_WHILE * 4),
@@ -130,34 +122,30 @@ async fn an_outage_is_not_called_contention() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_timeout_of_zero_tries_once() {
     let path = "/bounded-zero";
-    let (client, proxy) = proxied_client().await;
+    let (client, other) = (client().await, client().await);
     let lock = client.mutex(path).unwrap();
     let hold = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap();
-    let other = crate::support::client().await;
     let error = soon(other.mutex(path).unwrap().acquire_timeout(Duration::ZERO)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout);
-    assert!(error.to_string().contains("/bounded-zero is held by another"), "{error}");
+    says(&error, ErrorKind::Timeout, &["/bounded-zero is held by another"]);
     operator().wait_for_children(path, 1, SOON);
     soon(hold.release()).await.unwrap();
 
     // It waits for an answer, but only for the try timeout, which is a second by default.
-    let client = Client::connect(patient(&proxy.connect_string())).await.unwrap();
+    let (client, proxy) = proxied(patient).await;
     proxy.freeze(Direction::Both);
     let lock = client.mutex(path).unwrap();
     let error = in_time(Duration::from_secs(1), lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
     says(&error, ErrorKind::Unreachable, &[path, "was not tried within 1s", "check hosts and network"]);
 }
 
-/// The options of a client that would go on connecting for longer than any test lasts.
-fn patient(hosts: &str) -> ClientOptions {
-    options(hosts).connect_timeout(Duration::from_secs(3600))
+/// A client with these options would go on connecting for longer than any test lasts.
+fn patient(options: ClientOptions) -> ClientOptions {
+    options.connect_timeout(Duration::from_secs(3600))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
-    let proxy = Proxy::before(shared().server(0));
-    let options = patient(&proxy.connect_string()).try_timeout(A_WHILE);
-    let client = Client::connect(options).await.unwrap();
+    let (client, proxy) = proxied(|options| patient(options).try_timeout(A_WHILE)).await;
     let locks = |kind: &str| {
         let path = format!("/bounded-try-{kind}");
         [client.mutex(&path), client.write_lock(&path), client.semaphore(&path, 2), client.single_node(&path)]
@@ -181,7 +169,7 @@ async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
     proxy.refuse(true);
     proxy.reset();
     let lock = client.mutex("/bounded-try-refused").unwrap();
-    notices(&lock).await;
+    comes_to_fail(&lock, "no server answers").await;
     says(&soon(lock.try_acquire()).await.unwrap_err(), ErrorKind::Unreachable, &["no server answers"]);
     proxy.refuse(false);
     works(&client, &lock).await;
@@ -286,17 +274,4 @@ async fn connects_in_time(hosts: &str, timeout: Duration) -> Error {
     let error = result.map(drop).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
     error
-}
-
-/// Waits until the client knows that it is disconnected.
-async fn notices(lock: &Lock) {
-    soon(async {
-        while let Err(error) = lock.acquire_timeout(Duration::from_millis(20)).await {
-            if error.to_string().contains("no server answers") {
-                return;
-            }
-        }
-        panic!("there is no server");
-    })
-    .await;
 }

@@ -13,10 +13,15 @@ fn lazy(hosts: &str, patience: Duration) -> Client {
     Client::lazy(options(hosts).connect_timeout(patience))
 }
 
+/// A client of the shared server, behind its own proxy.
+fn proxied(patience: Duration) -> (Client, Proxy) {
+    let proxy = Proxy::before(shared().server(0));
+    (lazy(&proxy.connect_string(), patience), proxy)
+}
+
 #[test]
 fn nothing_is_done_before_a_call_needs_it() {
-    let proxy = Proxy::before(shared().server(0));
-    let client = lazy(&proxy.connect_string(), SOON);
+    let (client, proxy) = proxied(SOON);
     let locks = [client.mutex("/lazy/first").unwrap(), client.semaphore("/lazy/second", 2).unwrap()];
     let both = client.all(&locks).unwrap();
     let (barrier, members) =
@@ -37,8 +42,7 @@ fn nothing_is_done_before_a_call_needs_it() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_or_may_not_block_here_begins_nothing() {
-    let proxy = Proxy::before(shared().server(0));
-    let client = lazy(&proxy.connect_string(), SOON);
+    let (client, proxy) = proxied(SOON);
     let lock = client.mutex("/lazy/refused").unwrap();
     let elsewhere = lock.clone();
     let blocks = tokio::task::spawn_blocking(move || elsewhere.acquire().wait().map(drop));
@@ -69,9 +73,8 @@ fn what_is_wrong_with_a_lock_is_said_before_it_connects() {
 
 #[test]
 fn a_wait_for_a_lock_or_for_a_connection_ends_in_its_own_time_and_the_try_to_connect_goes_on() {
-    let proxy = Proxy::before(shared().server(0));
+    let (client, proxy) = proxied(SOON);
     proxy.refuse(true);
-    let client = lazy(&proxy.connect_string(), SOON);
     let lock = client.mutex("/lazy/waits").unwrap();
     let timeout = Duration::from_millis(100);
     for ended in [
@@ -102,9 +105,9 @@ fn a_wait_for_a_lock_or_for_a_connection_ends_in_its_own_time_and_the_try_to_con
 
 #[test]
 fn an_interrupt_ends_the_wait_for_a_connection() {
-    let proxy = Proxy::before(shared().server(0));
+    let (client, proxy) = proxied(SOON);
     proxy.freeze(Direction::Both);
-    let lock = lazy(&proxy.connect_string(), SOON).mutex("/lazy/interrupted").unwrap();
+    let lock = client.mutex("/lazy/interrupted").unwrap();
     let interrupt = Interrupt::new();
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| lock.acquire_as(Owner::current(), Wait::Forever).wait_unless(&interrupt));
@@ -116,9 +119,8 @@ fn an_interrupt_ends_the_wait_for_a_connection() {
 
 #[test]
 fn many_threads_that_need_it_at_once_are_all_told_of_a_failure_and_then_connect_once() {
-    let proxy = Proxy::before(shared().server(0));
     let patience = Duration::from_secs(1);
-    let client = lazy(&proxy.connect_string(), patience);
+    let (client, proxy) = proxied(patience);
     let all = || {
         std::thread::scope(|scope| {
             let threads: Vec<_> =
@@ -150,9 +152,8 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
     says(&lock.acquire().wait().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
     says(&done(lock.acquire_as(Owner::once(), SOON)).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
 
-    let proxy = Proxy::before(shared().server(0));
+    let (meanwhile, proxy) = proxied(SOON);
     proxy.refuse(true);
-    let meanwhile = lazy(&proxy.connect_string(), SOON);
     let (ring, ready) = bell();
     let call = meanwhile.connect_within(None).detach(ring).unwrap();
     done(meanwhile.close()).unwrap();
@@ -170,9 +171,8 @@ fn one_that_is_closed_does_not_connect_whenever_that_was() {
 #[test]
 fn a_close_and_the_last_drop_end_the_connecting() {
     for is_closed in [true, false] {
-        let proxy = Proxy::before(shared().server(0));
+        let (client, proxy) = proxied(SOON * 4);
         proxy.freeze(Direction::Both);
-        let client = lazy(&proxy.connect_string(), SOON * 4);
         let (ring, _ready) = bell();
         let call = client.connect_within(None).detach(ring).unwrap();
         assert!(until(SOON, || proxy.connections() > 0));
@@ -201,8 +201,7 @@ fn a_call_connects_though_its_client_is_dropped() {
 
 #[test]
 fn a_release_that_nobody_waits_for_is_done_all_the_same() {
-    let proxy = Proxy::before(shared().server(0));
-    let client = lazy(&proxy.connect_string(), SOON);
+    let (client, proxy) = proxied(SOON);
     let path = "/lazy/unawaited";
     let hold = client.mutex(path).unwrap().acquire().wait().unwrap();
     let rang = Arc::new(AtomicBool::new(false));

@@ -1,7 +1,7 @@
 //! Promise 2 ends with the ensemble: a fence tells ensembles apart by their identity.
 
-use crate::support::{expire_session, operator, options, says, soon};
-use ground::{Direction, Proxy, shared};
+use crate::support::{expire_session, operator, options, proxied, says, soon};
+use ground::{Direction, shared};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, LossReason};
 
@@ -14,14 +14,14 @@ fn ensemble(name: &str) -> String {
     chroot
 }
 
-async fn client_in(chroot: &str, hosts: &str) -> Client {
-    soon(Client::connect(options(hosts).chroot(chroot))).await.unwrap()
+async fn client_in(chroot: &str) -> Client {
+    soon(Client::connect(options(&shared().connect_string()).chroot(chroot))).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_another() {
-    let (hosts, chroot) = (shared().connect_string(), ensemble("one"));
-    let new = || client_in(&chroot, &hosts);
+    let chroot = ensemble("one");
+    let new = || client_in(&chroot);
     let clients = [new().await, new().await, new().await];
     let hold = soon(clients[0].mutex("/a").unwrap().acquire()).await.unwrap();
     let ids = soon(async {
@@ -37,13 +37,12 @@ async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_a
     assert_eq!([second.unwrap(), third.unwrap(), of_hold.unwrap()], [id.clone(), id.clone(), id.clone()]);
     assert_eq!(operator().data(&format!("{chroot}{NODE}")), id.as_bytes());
 
-    let other = client_in(&ensemble("other"), &hosts).await;
+    let other = client_in(&ensemble("other")).await;
     assert_ne!(soon(other.ensemble_id()).await.unwrap(), id);
 
     // A session asks once, for it stays in its ensemble. The next one finds what is there then, and the hold of the old one
     // keeps to what it was given by.
-    let proxy = Proxy::before(shared().server(0));
-    let client = client_in(&chroot, &proxy.connect_string()).await;
+    let (client, proxy) = proxied(|options| options.chroot(&chroot)).await;
     let hold = soon(client.mutex("/b").unwrap().acquire()).await.unwrap();
     assert_eq!(soon(hold.ensemble_id()).await.unwrap(), id);
     operator().delete(&format!("{chroot}{NODE}"));
@@ -56,9 +55,7 @@ async fn all_clients_of_an_ensemble_find_one_identity_and_another_ensemble_has_a
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_hold_is_not_given_the_identity_of_an_ensemble_that_came_after() {
-    let chroot = ensemble("after");
-    let proxy = Proxy::before(shared().server(0));
-    let client = client_in(&chroot, &proxy.connect_string()).await;
+    let (client, proxy) = proxied(|options| options.chroot(&ensemble("after"))).await;
     let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
     expire_session(&proxy);
     soon(hold.lost()).await.unwrap();
@@ -69,19 +66,17 @@ async fn a_lost_hold_is_not_given_the_identity_of_an_ensemble_that_came_after() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_identity_that_cannot_be_had_is_named_and_never_made_up() {
-    let (hosts, chroot) = (shared().connect_string(), ensemble("strange"));
+    let chroot = ensemble("strange");
     let node = format!("{chroot}{NODE}");
     for strange in ["", "two words", "\u{e9}", &"x".repeat(65)] {
         operator().create(&node, strange);
-        let error = soon(client_in(&chroot, &hosts).await.ensemble_id()).await.unwrap_err();
+        let error = soon(client_in(&chroot).await.ensemble_id()).await.unwrap_err();
         says(&error, ErrorKind::Refused, &[NODE, "delete the node"]);
         operator().delete(&node);
     }
 
-    let proxy = Proxy::before(shared().server(0));
     let patience = Duration::from_millis(500);
-    let options = options(&proxy.connect_string()).chroot(&chroot);
-    let client = soon(Client::connect(options.connect_timeout(patience))).await.unwrap();
+    let (client, proxy) = proxied(|options| options.chroot(&chroot).connect_timeout(patience)).await;
     let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
     proxy.freeze(Direction::Both);
     says(&soon(client.ensemble_id()).await.unwrap_err(), ErrorKind::Unreachable, &[NODE]);

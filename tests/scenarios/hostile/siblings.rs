@@ -2,7 +2,7 @@
 
 use crate::support::{SOON, acquire, client_of, granted, operator, proxied_client, settled, soon};
 use ground::wire::{Admin, Connection, Mode};
-use ground::{Ensemble, Kind, Proxy, Side, or_once_more};
+use ground::{Ensemble, Kind, Proxy, or_once_more};
 use std::time::Duration;
 
 const MARK: &str = "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-";
@@ -17,19 +17,18 @@ async fn a_megabyte_of_data_on_whoever_is_waited_for_is_read_once() {
     proxy.record();
     let task = acquire(&client.mutex(path).unwrap());
     operator.wait_for_children(path, 2, SOON);
-    assert!(ground::until(SOON, || !read(&proxy).is_empty()));
+    assert!(ground::until(SOON, || read(&proxy) > 0));
     assert!(!ground::until(Duration::from_millis(50), || task.is_finished()));
     operator.delete(&first);
     soon(granted(task).await.release()).await.unwrap();
-    assert_eq!(read(&proxy).len(), 1);
+    assert_eq!(read(&proxy), 1);
     settled(&client).await;
     operator.wait_for_children(path, 0, SOON);
 }
 
-fn read(proxy: &Proxy) -> Vec<String> {
-    let record = proxy.messages();
-    let replies = record.iter().filter(|it| it.side == Side::Reply && it.kind == Kind::GetData);
-    replies.map(|it| it.path.clone()).collect()
+/// How many answers with a node's data have come.
+fn read(proxy: &Proxy) -> usize {
+    proxy.counts().replies(Kind::GetData)
 }
 
 /// The list is five times as long as the longest request that a server accepts.
@@ -60,11 +59,10 @@ async fn a_hundred_thousand_children_are_listed_once_for_each_acquire() {
     soon(hold.release()).await.unwrap();
     // Waiting behind another contender must not need a second listing.
     let task = acquire(&lock);
-    assert!(ground::until(SOON, || !read(&proxy).is_empty()));
+    assert!(ground::until(SOON, || read(&proxy) > 0));
     stranger.delete(&first).unwrap();
     soon(granted(task).await.release()).await.unwrap();
-    let record = proxy.messages();
-    let lists = record.iter().filter(|it| it.side == Side::Reply && it.kind == Kind::GetChildren).count();
+    let lists = proxy.counts().replies(Kind::GetChildren);
     // A machine that is busy with such lists may look once more.
     or_once_more((2..=3).contains(&lists), &format!("{lists} lists"));
     assert_eq!(client.stats().sessions, 1);

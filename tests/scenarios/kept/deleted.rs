@@ -2,10 +2,10 @@
 //!
 //! No client here has a heartbeat that would find out as well.
 
-use crate::support::{SOON, client, held, operator, options, soon};
-use ground::{Action, Hook, Kind, Proxy, Trigger, shared};
+use crate::support::{SOON, client, held, operator, proxied, soon};
+use ground::{Action, Hook, Kind, Proxy, Trigger};
 use std::time::Duration;
-use zklock::{Client, Hold, HoldState, Lock, LockSpec, LossReason};
+use zklock::{Client, HoldState, Lock, LockSpec, LossReason};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(3600);
@@ -13,9 +13,7 @@ const LONG: Duration = Duration::from_secs(3600);
 const DELETED: HoldState = HoldState::Lost(LossReason::NodeDeleted);
 
 async fn without_heartbeat() -> (Client, Proxy) {
-    let proxy = Proxy::before(shared().server(0));
-    let options = options(&proxy.connect_string()).heartbeat(false);
-    (soon(Client::connect(options)).await.unwrap(), proxy)
+    proxied(|options| options.heartbeat(false)).await
 }
 
 fn lingering(client: &Client, path: &str) -> Lock {
@@ -34,13 +32,6 @@ fn deafen(proxy: &Proxy, path: &str) -> [Hook; 2] {
     [1, 2].map(|nth| proxy.on(Trigger::reply(Kind::Event).path(path).nth(nth).then(Action::Swallow)))
 }
 
-/// Takes the lock away from those who have it, and holds it.
-async fn usurp(client: &Client, path: &str) -> Hold {
-    let lock = client.mutex(path).unwrap();
-    assert_eq!(soon(lock.break_lock()).await.unwrap().len(), 1);
-    held(&lock).await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_ends_if_any_listing_of_its_client_does_not_show_it() {
     let ((ours, proxy), theirs) = (without_heartbeat().await, client().await);
@@ -50,22 +41,21 @@ async fn it_ends_if_any_listing_of_its_client_does_not_show_it() {
             let lock = lingering(&ours, &path);
             let watches = watches(&proxy, &path);
             let hold = held(&lock).await;
-            let hold = if is_held {
-                Some(hold)
-            } else {
+            if !is_held {
                 soon(hold.release()).await.unwrap();
-                None
-            };
+            }
             watches.iter().for_each(|hook| assert!(hook.wait(SOON)));
             let deaf = deafen(&proxy, &path);
-            let usurper = usurp(&theirs, &path).await;
+            let rival = theirs.mutex(&path).unwrap();
+            assert_eq!(soon(rival.break_lock()).await.unwrap().len(), 1);
+            let usurper = held(&rival).await;
             deaf.iter().for_each(|hook| assert!(hook.wait(SOON)));
             match look {
                 "contenders" => assert_eq!(soon(lock.contenders()).await.unwrap().len(), 1),
                 "children" => assert_eq!(soon(ours.children(&path)).await.unwrap().len(), 1),
                 _ => assert!(soon(lock.observe().unwrap().next()).await.unwrap().is_some()),
             }
-            if let Some(hold) = &hold {
+            if is_held {
                 assert_eq!((hold.state(), hold.valid_for()), (DELETED, Duration::ZERO), "{look}");
             }
             assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{look}: granted from memory");

@@ -1,10 +1,10 @@
 //! The lock's own node is deleted under its contenders: they queue again, and leave no second node.
 
-use crate::support::{SOON, acquire, client, operator, options, proxied_client, settled, soon};
+use crate::support::{SOON, acquire, client, operator, proxied, proxied_client, says, settled, soon};
 use ground::wire::Admin;
-use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared};
+use ground::{Action, Direction, Gate, Kind, Proxy, Trigger};
 use std::time::Duration;
-use zklock::{Client, Error, ErrorKind, Hold};
+use zklock::{Error, ErrorKind, Hold};
 
 async fn is_the_only_one(hold: Hold, admin: &Admin) {
     let nodes = admin.children(hold.path());
@@ -17,9 +17,9 @@ async fn is_the_only_one(hold: Hold, admin: &Admin) {
 async fn a_parent_deleted_while_one_waits_is_made_again() {
     for again in [false, true] {
         let (admin, path) = (operator(), format!("/parents-waiting-{again}/a"));
-        let proxy = Proxy::before(shared().server(0));
-        let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1));
-        let (holder, waiter) = (client().await, Client::connect(short).await.unwrap());
+        let short = Duration::from_secs(1);
+        let (waiter, proxy) = proxied(|options| options.session_timeout(short)).await;
+        let holder = client().await;
         let hold = soon(holder.mutex(&path).unwrap().acquire()).await.unwrap();
         let call = acquire(&waiter.mutex(&path).unwrap());
         admin.wait_for_children(&path, 2, SOON);
@@ -75,7 +75,6 @@ async fn a_parent_that_is_reaped_a_few_times_does_no_harm() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_that_is_always_reaped_is_named_and_not_made_for_ever() {
     let error = reaps(100, "/parents-always").await.0.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
-    assert!(error.to_string().contains("/parents-always vanishes whenever it is created"), "{error}");
+    says(&error, ErrorKind::Refused, &["/parents-always vanishes whenever it is created"]);
     assert!(operator().children_or_empty("/parents-always").is_empty());
 }

@@ -12,10 +12,10 @@ async fn round(lock: &Lock) {
 }
 
 /// The requests. On a busy machine, a short hold may last until its first heartbeat is due: that is not part of its cost.
-fn asked(record: &[Message]) -> Vec<Kind> {
+fn asked(requests: &[Message]) -> Vec<Kind> {
     let mut created = None;
     let mut kinds = Vec::new();
-    for message in record.iter().filter(|message| is_asked(message)) {
+    for message in requests {
         if message.kind == Kind::Create {
             created = Some(message.time);
         }
@@ -27,10 +27,6 @@ fn asked(record: &[Message]) -> Vec<Kind> {
     kinds
 }
 
-fn is_asked(message: &Message) -> bool {
-    message.side == Side::Request && message.kind != Kind::Ping
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_free_lock_costs_a_creation_a_listing_and_a_deletion() {
     let (client, proxy) = proxied_client().await;
@@ -39,9 +35,8 @@ async fn a_free_lock_costs_a_creation_a_listing_and_a_deletion() {
     proxy.record();
     for _ in 0..10 {
         round(&lock).await;
-        let record = proxy.take_record();
-        assert_eq!(asked(&record), FREE_LOCK);
-        assert!(record.iter().all(|message| !message.watch && message.error == 0));
+        assert_eq!(asked(&proxy.requests()), FREE_LOCK);
+        assert!(proxy.take_record().iter().all(|message| !message.watch && message.error == 0));
     }
 }
 
@@ -71,23 +66,23 @@ async fn parents_are_created_once_as_containers_and_only_where_they_are_missing(
     let lock = client.mutex("/wire/there/a/b/c").unwrap();
     proxy.record();
     round(&lock).await;
-    let record = proxy.take_record();
+    let requests = proxy.requests();
     let (parents, rest): (Vec<_>, Vec<_>) =
-        record.iter().cloned().partition(|message| message.kind == Kind::CreateContainer);
-    let parents: Vec<_> = parents.iter().filter(|message| message.side == Side::Request).collect();
+        requests.iter().cloned().partition(|request| request.kind == Kind::CreateContainer);
     // The first try finds nothing, the second is that of a free lock; no other look is needed.
     assert_eq!(asked(&rest), [&FREE_LOCK[..2], &FREE_LOCK[..]].concat());
     let mut created: Vec<_> = parents.iter().map(|message| message.path.as_str()).collect();
     created.sort_unstable();
     created.dedup();
     assert_eq!(created.last(), Some(&"/wire/there/a/b/c"), "{created:?}");
-    assert!(asked(&record)[2] == Kind::CreateContainer, "the parents come after the first try");
+    assert!(asked(&requests)[2] == Kind::CreateContainer, "the parents come after the first try");
     let last = |message: &&Message| message.side == Side::Reply && message.kind == Kind::CreateContainer;
-    assert_eq!(record.iter().filter(last).filter(|message| message.error == 0).count(), 3, "one a level");
+    let messages = proxy.messages();
+    assert_eq!(messages.iter().filter(last).filter(|message| message.error == 0).count(), 3, "one a level");
 
     proxy.record();
     round(&client.mutex("/wire/there/a/b/c").unwrap()).await;
-    assert_eq!(asked(&proxy.messages()), FREE_LOCK);
+    assert_eq!(asked(&proxy.requests()), FREE_LOCK);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -105,7 +100,7 @@ async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
     assert_eq!(waiting.counts().asked, [Kind::Create, Kind::GetChildren, Kind::GetData]);
 
     assert!(proxy.on(Trigger::reply(Kind::Multi).nth(4)).wait(SOON));
-    let record: Vec<_> = proxy.take_record().into_iter().filter(is_asked).collect();
+    let record = proxy.requests();
     let beats: Vec<_> = record.iter().filter(|message| message.kind == Kind::Multi).collect();
     assert!(beats.iter().all(|beat| beat.operations == [Kind::Check] && beat.path == hold.node()));
     // It also looks for contenders that cannot see it: once, and after a change, but at most once in a heartbeat.
@@ -131,9 +126,8 @@ async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
     assert_eq!(waiting.counts().replies(Kind::Event), 1);
     // Until the waiter's second beat, the first client has sent its delete and nothing more.
     assert!(waiting.on(Trigger::reply(Kind::Multi).nth(2)).wait(SOON));
-    let after = |message: &Message| message.side == Side::Request && message.kind == Kind::Delete;
-    let record = proxy.take_record();
-    let end = record.iter().position(after).expect("it was released");
+    let record = proxy.requests();
+    let end = record.iter().position(|it| it.kind == Kind::Delete).expect("it was released");
     assert!(!record[end..].iter().any(|message| message.kind == Kind::Multi), "it beats on");
     held.release().await.unwrap();
 }

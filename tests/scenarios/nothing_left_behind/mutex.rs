@@ -1,6 +1,8 @@
 //! Promise 5: an attempt that comes to nothing, and a client that ends, leave no node.
 
-use crate::support::{SOON, acquire, client, operator, options, proxied_client, settled, soon};
+use crate::support::{
+    SOON, acquire, client, comes_to_fail, operator, options, proxied_client, settled, soon,
+};
 use ground::{Action, Direction, Gate, Kind, Trigger, shared, until};
 use std::time::{Duration, Instant};
 use zklock::{Client, ErrorKind, Hold, HoldState, LossReason};
@@ -153,9 +155,7 @@ async fn what_was_asked_for_in_vain_while_disconnected_is_never_sent() {
     let (lock, other) = (client.mutex(path).unwrap(), client.mutex("/left-online").unwrap());
     proxy.refuse(true);
     proxy.reset();
-    let short = Duration::from_millis(30);
-    let told = || async { soon(other.acquire_timeout(short)).await.unwrap_err().to_string() };
-    soon(async { while !told().await.contains("no server answers") {} }).await;
+    comes_to_fail(&other, "no server answers").await;
     proxy.record();
     let error = soon(lock.acquire_timeout(Duration::from_millis(100))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);

@@ -6,7 +6,7 @@ use crate::support::{
     SOON, client, confirmed, expire_session, on_a_thread, operator, proxied_client, reentrant_write, says,
     settled, soon,
 };
-use ground::{Action, Gate, Kind, Message, Side, Trigger};
+use ground::{Action, Gate, Kind, Trigger};
 use tokio::task::JoinHandle;
 use zklock::{Client, ErrorKind, Hold, HoldState, LockSpec, LossReason};
 
@@ -71,13 +71,9 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant
         let lock = client.lock(&LockSpec::read_lock(path).unwrap().reentrant(reentrant)).unwrap();
         proxy.record();
         let read = soon(lock.try_acquire()).await.unwrap().expect("it is its own writer");
-        let record = proxy.take_record();
         // Heartbeats consist of checks only.
-        let is_asked = |message: &&Message| {
-            let beats = message.operations == [Kind::Check];
-            message.side == Side::Request && message.kind != Kind::Ping && !beats
-        };
-        let asked: Vec<_> = record.iter().filter(is_asked).collect();
+        let mut asked = proxy.requests();
+        asked.retain(|request| request.operations != [Kind::Check]);
         assert_eq!(asked[0].operations, [Kind::Check, Kind::Create]);
         let asked: Vec<_> = asked.iter().map(|message| message.kind).collect();
         let told = [Kind::Multi, Kind::GetChildren];

@@ -1,7 +1,7 @@
 //! The node with the number of permits: waiters notice when it changes.
 
 use crate::support::permits::has;
-use crate::support::{Waiting, client, comes, operator, proxied_client, says, settled, soon};
+use crate::support::{Waiting, client, comes, operator, proxied, says, settled, soon};
 use ground::{Direction, Kind, Trigger};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, Lock, LockSpec};
@@ -88,7 +88,7 @@ async fn a_node_that_says_something_else_is_refused_and_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_is_written_whole_or_not_at_all_and_its_node_is_made() {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let (client, operator) = (client().await, operator());
     soon(client.set_limit("/limits/a/b/c", 7)).await.unwrap();
     soon(client.set_limit("/limits/a/b/c", 2_147_483_647)).await.unwrap();
     assert_eq!(operator.data("/limits/a/b/c"), i32::MAX.to_be_bytes());
@@ -99,9 +99,7 @@ async fn a_limit_is_written_whole_or_not_at_all_and_its_node_is_made() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{bad:?}: {error}");
     }
     // The call fails while no server answers, and does not wait for ever.
-    let options =
-        crate::support::options(&proxy.connect_string()).connect_timeout(Duration::from_millis(300));
-    let hasty = Client::connect(options).await.unwrap();
+    let (hasty, proxy) = proxied(|options| options.connect_timeout(Duration::from_millis(300))).await;
     proxy.freeze(Direction::Both);
     let error = soon(hasty.set_limit("/limits/a/b/c", 1)).await.unwrap_err();
     says(&error, ErrorKind::Unreachable, &["/limits/a/b/c"]);

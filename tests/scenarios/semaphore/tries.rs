@@ -3,7 +3,7 @@
 use crate::support::permits::{has, head, semaphore, take};
 use crate::support::{client, operator, options, proxied_client, settled, soon};
 use ground::wire::Mode;
-use ground::{Kind, Message, Side, shared};
+use ground::{Kind, Message, shared};
 use std::time::Duration;
 use zklock::{Client, Hold};
 
@@ -36,7 +36,7 @@ async fn a_try_does_not_overtake_who_waits_for_more() {
     assert!(soon(semaphore(&other, path, 3, 1).try_acquire()).await.unwrap().is_none());
     settled(&other).await;
     // It took no permit, which would have woken the head, and left no watch.
-    let asked: Vec<_> = proxy.messages().into_iter().filter(|it| it.side == Side::Request).collect();
+    let asked = proxy.requests();
     let takes = |it: &Message| it.kind == Kind::Create && it.path.contains("/leases");
     assert!(asked.iter().all(|it| !it.watch && !takes(it)), "{asked:?}");
     assert_eq!(proxy.counts().asked, [Kind::Create, Kind::GetChildren, Kind::GetChildren, Kind::Delete]);

@@ -3,7 +3,7 @@
 
 use super::{old_client, old_operator, old_proxied};
 use crate::support::{SOON, acquire, reentrant_write, says, soon};
-use ground::{Kind, Side};
+use ground::Kind;
 use zklock::{Error, ErrorKind, LockSpec};
 
 /// The error names what was asked for, the version, and what to do.
@@ -54,7 +54,7 @@ async fn what_creates_nodes_in_a_transaction_is_refused_before_anything_is_sent(
     soon(taken.release()).await.unwrap();
     soon(soon(waiter).await.unwrap().unwrap().release()).await.unwrap();
 
-    for message in proxy.messages().iter().filter(|message| message.side == Side::Request) {
+    for message in proxy.requests() {
         assert!(!message.operations.contains(&Kind::Create), "{message:?}");
         assert!(message.kind != Kind::Multi || !message.operations.is_empty(), "{message:?}");
     }

@@ -2,7 +2,7 @@
 
 use super::{old_client, old_operator, old_proxied};
 use crate::support::{SOON, acquire, settled, soon};
-use ground::{Action, Gate, Kind, Proxy, Side, Trigger, until};
+use ground::{Action, Gate, Kind, Proxy, Trigger, until};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, Lock};
 
@@ -15,9 +15,7 @@ async fn gives_up(lock: &Lock) {
 
 /// Asserts that the client sent no request that the server does not know, and still has its first connection.
 fn is_undisturbed(client: &Client, proxy: &Proxy, accepted: u64) {
-    let messages = proxy.messages();
-    let unknown = |kind: Kind| matches!(kind, Kind::Other(_));
-    assert!(!messages.iter().any(|message| message.side == Side::Request && unknown(message.kind)));
+    assert!(!proxy.requests().iter().any(|request| matches!(request.kind, Kind::Other(_))));
     assert_eq!((client.stats().sessions, proxy.accepted()), (1, accepted));
 }
 

@@ -20,7 +20,7 @@ pub(crate) mod users;
 pub(crate) mod warnings;
 
 pub(crate) use queue::{
-    A_WHILE, Waiter, Waiting, acquire, granted, held, join, nodes, reentrant, reentrant_write, told,
+    A_WHILE, Waiter, Waiting, acquire, all_held, granted, held, join, nodes, reentrant, reentrant_write, told,
 };
 
 use ground::wire::{Admin, try_expire};
@@ -73,8 +73,14 @@ pub(crate) async fn named(identity: &str) -> Client {
 
 /// A client of the shared server, behind its own proxy.
 pub(crate) async fn proxied_client() -> (Client, Proxy) {
+    proxied(|options| options).await
+}
+
+/// The same, with these options.
+pub(crate) async fn proxied(with: impl FnOnce(ClientOptions) -> ClientOptions) -> (Client, Proxy) {
     let proxy = Proxy::before(shared().server(0));
-    (client_of(&proxy.connect_string()).await, proxy)
+    let options = with(options(&proxy.connect_string()));
+    (Client::connect(options).await.unwrap(), proxy)
 }
 
 /// How long the hold is certain to last, as soon as the quorum confirms it: on a busy machine one answer may come too late.

@@ -33,6 +33,18 @@ pub(crate) fn held(lock: &Lock) -> impl Future<Output = Hold> {
     granted(acquire(lock))
 }
 
+/// Acquires a mutex at each of these paths, a few at a time.
+pub(crate) async fn all_held(client: &Client, paths: &[String]) -> Vec<Hold> {
+    let mut holds = Vec::new();
+    for some in paths.chunks(100) {
+        let tasks: Vec<_> = some.iter().map(|path| acquire(&client.mutex(path).unwrap())).collect();
+        for task in tasks {
+            holds.push(granted(task).await);
+        }
+    }
+    holds
+}
+
 /// A call that its caller polls, and may drop.
 pub(crate) type Acquire = Pin<Box<dyn Future<Output = Result<Hold, Error>> + Send>>;
 

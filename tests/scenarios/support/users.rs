@@ -1,7 +1,7 @@
 //! Users that log in, and operators that are logged in as one of them.
 
-use crate::support::{comes, options, soon};
-use ground::shared;
+use crate::support::{comes, options, proxied, soon};
+use ground::{Proxy, shared};
 use std::sync::Arc;
 use zklock::further::{Access, Credentials};
 use zklock::{Client, ClientOptions};
@@ -59,6 +59,11 @@ impl User {
     /// A client of the shared server.
     pub(crate) async fn client(self, access: Access) -> Client {
         Client::connect(self.options(&shared().connect_string(), access)).await.unwrap()
+    }
+
+    /// The same, behind its own proxy.
+    pub(crate) async fn proxied(self, access: Access) -> (Client, Proxy) {
+        proxied(|options| options.credentials(self.credentials()).access(access)).await
     }
 
     /// An entry of an access list that allows this user everything.

@@ -1,13 +1,12 @@
 //! Without a heartbeat nothing is written for a hold, and its holder only learns what the servers report by themselves.
 
 use crate::support::loss::Blow;
-use crate::support::{SOON, operator, options, soon};
-use ground::{Kind, Proxy, Side, Trigger, shared, until};
+use crate::support::{SOON, operator, proxied, soon};
+use ground::{Kind, Proxy, Trigger, until};
 use zklock::{Client, Hold, HoldState};
 
 async fn held(path: &str) -> (Client, Proxy, Hold) {
-    let proxy = Proxy::before(shared().server(0));
-    let client = soon(Client::connect(options(&proxy.connect_string()).heartbeat(false))).await.unwrap();
+    let (client, proxy) = proxied(|options| options.heartbeat(false)).await;
     let watched = proxy.on(Trigger::reply(Kind::GetData));
     let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
     assert!(watched.wait(SOON), "the node is not watched");
@@ -20,11 +19,9 @@ async fn a_hold_costs_nothing_and_is_held_though_nothing_proves_it() {
     proxy.record();
     assert!(until(SOON, || hold.valid_for().is_zero()), "{:?}", hold.valid_for());
     assert_eq!(hold.state(), HoldState::Held);
-    let asked = proxy.take_record();
+    let asked = proxy.requests();
     // It looks once for contenders that cannot see it.
-    let is_expected = |kind| [Kind::Ping, Kind::GetChildren].contains(&kind);
-    let mut asked = asked.iter().filter(|message| message.side == Side::Request);
-    assert!(asked.all(|message| is_expected(message.kind)), "{asked:?}");
+    assert!(asked.iter().all(|request| request.kind == Kind::GetChildren), "{asked:?}");
     soon(hold.confirm()).await.unwrap();
     soon(hold.release()).await.unwrap();
     client.close().await.unwrap();
