@@ -93,24 +93,3 @@ fn adler_32(bytes: &[u8]) -> u32 {
     let (low, high) = bytes.iter().fold((1, 0), sums);
     high << 16 | low
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sum_is_adlers() {
-        // The usual example of Adler-32.
-        assert_eq!(adler_32(b"Wikipedia"), 0x11e6_0398);
-        assert_eq!(adler_32(b""), 1);
-    }
-
-    #[test]
-    fn what_is_no_snapshot_is_refused_with_a_reason() {
-        let empty = Writer::default().int(MAGIC).int(2).long(-1).int(0).int(0).buffer(b"/").0;
-        assert_eq!(patched(&empty, "/a", 1).unwrap_err(), "it has no node /a");
-        for bad in [&empty[..empty.len() - 1], b"", b"\x1f\x8b"] {
-            assert_eq!(patched(bad, "/a", 1).unwrap_err(), "it is cut short, or in another format");
-        }
-    }
-}

@@ -116,7 +116,6 @@ pub struct Connection {
     stream: TcpStream,
     incoming: Vec<u8>,
     session: i64,
-    password: Vec<u8>,
     timeout: Duration,
     patience: Duration,
     last_xid: i32,
@@ -138,7 +137,6 @@ impl Connection {
             stream,
             incoming: Vec::new(),
             session,
-            password: password.to_vec(),
             timeout,
             patience: PATIENCE,
             last_xid: 0,
@@ -153,7 +151,6 @@ impl Connection {
         reader.int().ok_or(io::ErrorKind::InvalidData)?;
         let negotiated = reader.int().ok_or(io::ErrorKind::InvalidData)?;
         connection.session = reader.long().ok_or(io::ErrorKind::InvalidData)?;
-        connection.password = reader.buffer().ok_or(io::ErrorKind::InvalidData)?.to_vec();
         connection.timeout = Duration::from_millis(u64::try_from(negotiated).unwrap_or(0));
         if connection.timeout.is_zero() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the session has expired"));
@@ -174,11 +171,6 @@ impl Connection {
     /// The session's id.
     pub fn session(&self) -> i64 {
         self.session
-    }
-
-    /// The session's password.
-    pub fn password(&self) -> &[u8] {
-        &self.password
     }
 
     /// The session timeout that the server granted.

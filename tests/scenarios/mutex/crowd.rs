@@ -1,7 +1,7 @@
 //! More locks at once than one session, or one request, can bear.
 
-use crate::support::{SESSION, SOON, client, operator, options, proxied_client, says, soon};
-use ground::{Kind, Proxy, Side, or_once_more, shared};
+use crate::support::{SESSION, SOON, all_held, client, operator, options, proxied_client, says, soon};
+use ground::{Kind, Proxy, or_once_more, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock::{Client, ClientOptions, ErrorKind, LockSpec};
@@ -19,10 +19,7 @@ async fn waiting_attempts_with_more_watches_than_fit_into_a_request_survive_a_re
     let proxy = Proxy::before(shared().server(0));
     let holder = Client::connect(long(&shared().connect_string())).await.unwrap();
     let waiter = Client::connect(long(&proxy.connect_string())).await.unwrap();
-    let mut holds = Vec::new();
-    for path in &paths {
-        holds.push(holder.mutex(path).unwrap().acquire().await.unwrap());
-    }
+    let holds = all_held(&holder, &paths).await;
     let mut waits = JoinSet::new();
     for path in &paths {
         let lock = waiter.mutex(path).unwrap();
@@ -50,10 +47,7 @@ async fn many_holds_of_a_session_are_all_kept_alive() {
     // Their paths are more than a server takes in one request.
     let paths = paths("crowd-holds", 800, 1600);
     let client = client().await;
-    let mut holds = Vec::new();
-    for path in &paths {
-        holds.push(soon(client.mutex(path).unwrap().acquire()).await.unwrap());
-    }
+    let holds = all_held(&client, &paths).await;
     // Longer than any lease that is not renewed.
     let enough = client.session_timeout().unwrap();
     tokio::time::sleep(enough).await;
@@ -86,15 +80,11 @@ async fn a_hold_that_fills_more_than_a_heartbeats_request_does_not_push_out_the_
 async fn an_evicted_node_costs_its_session_a_few_requests_and_a_deleted_directory_one_for_each() {
     const HOLDS: usize = 400;
     let (client, proxy) = proxied_client().await;
-    let mut holds = Vec::new();
-    for index in 0..HOLDS {
-        let path = if index < HOLDS / 2 {
-            format!("/crowd-evicted/{index}")
-        } else {
-            format!("/crowd-deleted/{index}")
-        };
-        holds.push(soon(client.mutex(&path).unwrap().acquire()).await.unwrap());
-    }
+    let paths: Vec<_> = ["evicted", "deleted"]
+        .into_iter()
+        .flat_map(|what| (0..HOLDS / 2).map(move |index| format!("/crowd-{what}/{index}")))
+        .collect();
+    let holds = all_held(&client, &paths).await;
     let admin = operator();
     // The heartbeat covers all of them in one request now.
     tokio::time::sleep(SESSION / 4).await;
@@ -107,9 +97,7 @@ async fn an_evicted_node_costs_its_session_a_few_requests_and_a_deleted_director
         for index in &evicted {
             soon(holds[*index].lost()).await.unwrap();
         }
-        let is_check =
-            |message: &&ground::Message| message.kind == Kind::Multi && message.side == Side::Request;
-        let checks = proxy.take_record().iter().filter(is_check).count();
+        let checks = proxy.counts().requests(Kind::Multi);
         println!("{} of {HOLDS} nodes deleted: {checks} checks", evicted.len());
         // The limit includes the heartbeats of the time that this takes: on a quiet machine, or now if that is longer.
         let heartbeats = begun.elapsed().div_duration_f64(SESSION / 24) as usize;

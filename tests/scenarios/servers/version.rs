@@ -2,64 +2,28 @@
 
 use super::refusals::is_refused;
 use super::{old, old_client, old_operator};
-use crate::support::{SOON, client_of, operator, options, says, settled, soon};
-use ground::{Kind, Proxy, Server, shared, until};
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::support::{SOON, client_of, operator, options, proxied, says, settled, soon};
+use ground::{Action, Hook, Kind, Proxy, Server, Trigger, shared, until};
 use zklock::{Client, Error, ErrorKind, LockSpec};
 
-/// Stands in front of a server, counts how often its version is asked for, and may let no such question through.
-struct Doorman {
-    address: SocketAddr,
-    asked: Arc<AtomicUsize>,
-}
+/// Reports how often servers are asked for their version through this proxy: up to three times.
+struct Questions(Vec<Hook>);
 
-impl Doorman {
-    fn before(server: SocketAddr, is_silent: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, asked) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
-        let count = asked.clone();
-        std::thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let count = count.clone();
-                std::thread::spawn(move || let_in(client, server, &count, is_silent));
-            }
-        });
-        Self { address, asked }
+impl Questions {
+    fn through(proxy: &Proxy, then: fn() -> Action) -> Self {
+        let asked = |nth| Trigger::request(Kind::Word).path("srvr").nth(nth).then(then());
+        Self((1..=3).map(|nth| proxy.on(asked(nth))).collect())
     }
 
     fn asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+        self.0.iter().filter(|hook| hook.fired()).count()
     }
-}
-
-fn let_in(mut client: TcpStream, server: SocketAddr, asked: &AtomicUsize, is_silent: bool) -> Option<()> {
-    let mut word = [0; 4];
-    client.read_exact(&mut word).ok()?;
-    if &word == b"srvr" {
-        asked.fetch_add(1, Ordering::Relaxed);
-        if is_silent {
-            // No answer: wait until the client gives up.
-            return client.read_exact(&mut word).ok();
-        }
-    }
-    let mut server = TcpStream::connect(server).ok()?;
-    server.write_all(&word).ok()?;
-    let (mut from, mut to) = (server.try_clone().ok()?, client.try_clone().ok()?);
-    std::thread::spawn(move || {
-        let _ = std::io::copy(&mut from, &mut to);
-        let _ = to.shutdown(Shutdown::Both);
-    });
-    let _ = std::io::copy(&mut client, &mut server);
-    server.shutdown(Shutdown::Both).ok()
 }
 
 /// How often this server's version was asked for in one session over three connections.
 async fn asked_by(server: &Server, stated: Option<(u32, u32)>) -> usize {
-    let doorman = Doorman::before(server.address(), false);
-    let proxy = Proxy::start(doorman.address);
+    let proxy = Proxy::before(server);
+    let questions = Questions::through(&proxy, || Action::Pass);
     let mut options = options(&proxy.connect_string());
     if let Some((major, minor)) = stated {
         options = options.server_version(major, minor);
@@ -75,7 +39,7 @@ async fn asked_by(server: &Server, stated: Option<(u32, u32)>) -> usize {
     soon(lock.acquire()).await.unwrap().release().await.unwrap();
     settled(&client).await;
     assert_eq!(client.stats().sessions, 1);
-    doorman.asked()
+    questions.asked()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -87,18 +51,19 @@ async fn it_is_asked_once_in_a_session_and_never_if_it_is_stated() {
 }
 
 /// A client of a server of 3.4 that does not say its version.
-async fn before_silence() -> (Doorman, Client) {
-    let doorman = Doorman::before(old().server(0).address(), true);
-    let client = soon(client_of(&doorman.address.to_string())).await;
-    (doorman, client)
+async fn before_silence() -> (Proxy, Questions, Client) {
+    let proxy = Proxy::before(old().server(0));
+    let questions = Questions::through(&proxy, || Action::Swallow);
+    let client = soon(client_of(&proxy.connect_string())).await;
+    (proxy, questions, client)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_server_that_does_not_say_its_version_is_found_out() {
-    let (doorman, client) = before_silence().await;
+    let (_proxy, questions, client) = before_silence().await;
     let hold = soon(client.mutex("/old/silent").unwrap().acquire()).await.unwrap();
     assert_eq!(hold.token().value(), old_operator().stat(hold.node()).unwrap().czxid as u64);
-    assert_eq!((doorman.asked(), client.stats().sessions), (1, 1));
+    assert_eq!((questions.asked(), client.stats().sessions), (1, 1));
     let other = old_client().await;
     assert!(soon(other.mutex("/old/silent").unwrap().try_acquire()).await.unwrap().is_none());
     soon(hold.release()).await.unwrap();
@@ -108,14 +73,14 @@ async fn an_old_server_that_does_not_say_its_version_is_found_out() {
 
 /// Returns the error if the first request is one that such a server does not know. The session goes on, and nothing is left.
 async fn first_refusal(call: impl AsyncFnOnce(&Client) -> Error, left: &[&str]) -> Error {
-    let (doorman, client) = before_silence().await;
+    let (_proxy, questions, client) = before_silence().await;
     let error = soon(call(&client)).await;
     settled(&client).await;
     for directory in left {
         old_operator().wait_for_children(directory, 0, SOON);
     }
     soon(client.mutex("/old/first").unwrap().acquire()).await.unwrap().release().await.unwrap();
-    assert_eq!((doorman.asked(), client.stats().sessions), (1, 1));
+    assert_eq!((questions.asked(), client.stats().sessions), (1, 1));
     error
 }
 
@@ -146,10 +111,10 @@ async fn what_an_old_and_silent_server_cannot_do_is_refused_by_name_if_it_comes_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_and_silent_server_creates_what_takes_no_transaction() {
-    let (_, client) = before_silence().await;
+    let (_proxy, _, client) = before_silence().await;
     soon(client.set_limit("/old/first-limit", 3)).await.unwrap();
     assert_eq!(old_operator().data("/old/first-limit"), [0, 0, 0, 3]);
-    let (_, client) = before_silence().await;
+    let (_proxy, _, client) = before_silence().await;
     assert!(soon(client.barrier("/old/first-barrier/a").unwrap().set()).await.unwrap());
     assert!(old_operator().stat("/old/first-barrier/a").is_some());
 }
@@ -169,10 +134,8 @@ async fn a_version_that_is_stated_and_too_new_is_named_in_the_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_is_stated_and_too_old_costs_what_it_does_not_have() {
-    let proxy = Proxy::before(shared().server(0));
+    let (client, proxy) = proxied(|options| options.server_version(3, 4)).await;
     proxy.record();
-    let options = options(&proxy.connect_string()).server_version(3, 4);
-    let client = soon(Client::connect(options)).await.unwrap();
     let hold = soon(client.mutex("/version/old").unwrap().acquire()).await.unwrap();
     assert!(operator().stat("/version/old").is_some());
     assert_eq!(proxy.counts().requests(Kind::CreateContainer), 0, "no container");

@@ -1,11 +1,11 @@
 //! What many holds and waiters of one client cost. Whatever is done for each of them falls due at one moment after a
 //! reconnect. It must not be a write for each, and the heartbeat must not wait behind it.
 
-use crate::support::{SESSION, SOON, acquire, settled, soon};
+use crate::support::{SESSION, SOON, acquire, all_held, settled};
 use ground::{Action, Gate, Kind, Message, Proxy, Side, Trigger, or_once_more, until};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock::{Client, ClientOptions, Hold};
+use zklock::{Client, ClientOptions};
 use zklock_testkit::Server;
 
 /// After so long, the servers are asked about whatever is watched and silent.
@@ -39,8 +39,8 @@ impl Crowd {
     /// Waits until this many requests of this kind have been sent with a watch. Returns false if the session has ended before, on
     /// a busy machine.
     async fn watches(&self, kind: Kind, count: usize) -> bool {
-        let is_watch = |message: &&Message| is_sent(message, kind) && message.watch;
-        let watched = || self.proxy.messages().iter().filter(is_watch).count() >= count;
+        let is_watch = |request: &&Message| request.kind == kind && request.watch;
+        let watched = || self.proxy.requests().iter().filter(is_watch).count() >= count;
         let start = Instant::now();
         while !watched() {
             if self.client.stats().losses > 0 {
@@ -58,48 +58,29 @@ impl Crowd {
     async fn silence(&self) -> (Vec<Message>, usize) {
         let start = Instant::now();
         tokio::time::sleep(SILENCE + SILENCE / 8).await;
-        let record = self.proxy.messages().into_iter().filter(|message| message.side == Side::Request);
         // On a busy machine they come twice as often.
         let beats = start.elapsed().as_millis() / BEAT.as_millis() * 2;
-        (record.collect(), beats as usize)
+        (self.proxy.requests(), beats as usize)
     }
 }
 
-fn is_sent(message: &Message, kind: Kind) -> bool {
-    message.side == Side::Request && message.kind == kind
-}
-
-fn count(record: &[Message], kind: Kind) -> usize {
-    record.iter().filter(|message| is_sent(message, kind)).count()
+fn writes(requests: &[Message]) -> usize {
+    requests.iter().filter(|request| request.kind == Kind::Multi).count()
 }
 
 fn paths(name: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("/{name}/{number}")).collect()
 }
 
-/// Acquires all of these, a few at a time.
-async fn held(client: &Client, paths: &[String]) -> Vec<Hold> {
-    let mut holds = Vec::new();
-    for some in paths.chunks(100) {
-        let mut acquired = JoinSet::new();
-        for path in some {
-            let lock = client.mutex(path).unwrap();
-            acquired.spawn(async move { soon(lock.acquire()).await.unwrap() });
-        }
-        holds.extend(acquired.join_all().await);
-    }
-    holds
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn holds_and_waits_in_which_nothing_happens_cost_a_heartbeat_and_no_more() {
     let crowd = Crowd::new().await;
     crowd.proxy.record();
-    let holds = held(&crowd.client, &paths("held", 500)).await;
+    let holds = all_held(&crowd.client, &paths("held", 500)).await;
     if !crowd.watches(Kind::GetChildren, holds.len()).await {
         return or_once_more(false, LOST);
     }
-    let others = held(&crowd.other, &paths("wanted", 300)).await;
+    let others = all_held(&crowd.other, &paths("wanted", 300)).await;
     let locks: Vec<_> = others.iter().map(|hold| crowd.client.mutex(hold.path()).unwrap()).collect();
     let waits = acquire(&crowd.client.any(&locks).unwrap());
     // The holds watch their own nodes too.
@@ -107,11 +88,11 @@ async fn holds_and_waits_in_which_nothing_happens_cost_a_heartbeat_and_no_more()
         return or_once_more(false, LOST);
     }
     crowd.proxy.record();
-    let (record, beats) = crowd.silence().await;
-    let writes = count(&record, Kind::Multi);
+    let (requests, beats) = crowd.silence().await;
+    let writes = writes(&requests);
     assert!(writes > 0 && writes <= beats + 100, "{writes} writes, and not more than {beats} beats");
     // Each waiter looks once, and watches again; no holder does.
-    let reads = record.len() - writes - count(&record, Kind::Ping);
+    let reads = requests.len() - writes;
     assert!(reads <= 4 * others.len(), "{reads} reads");
     waits.abort();
     let _ = waits.await;
@@ -121,9 +102,9 @@ async fn holds_and_waits_in_which_nothing_happens_cost_a_heartbeat_and_no_more()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_reconnect_thousands_send_few_requests_at_a_time_and_no_writes() {
     let crowd = Crowd::new().await;
-    let others = held(&crowd.other, &paths("wanted", 2_000)).await;
+    let others = all_held(&crowd.other, &paths("wanted", 2_000)).await;
     crowd.proxy.record();
-    let holds = held(&crowd.client, &paths("held", 2_000)).await;
+    let holds = all_held(&crowd.client, &paths("held", 2_000)).await;
     if !crowd.watches(Kind::GetChildren, holds.len()).await {
         return or_once_more(false, LOST);
     }
@@ -143,25 +124,25 @@ async fn after_a_reconnect_thousands_send_few_requests_at_a_time_and_no_writes()
     crowd.proxy.reset();
     assert!(until(SOON, || looks.fired()), "nobody looks");
     tokio::time::sleep(SESSION / 10 + SESSION / 20).await;
-    let is_answer = |message: &&Message| message.side == Side::Reply && message.passed.is_some();
+    let is_answer = |message: &&Message| message.side == Side::Reply && message.passed;
     let record = crowd.proxy.messages();
     let asked = record.iter().filter(|message| message.side == Side::Request).count();
     let in_flight = asked - record.iter().filter(is_answer).count();
     gate.open();
     assert!(in_flight <= 1_700, "{in_flight} requests at once");
 
-    let (record, beats) = crowd.silence().await;
+    let (requests, beats) = crowd.silence().await;
     // Then all waiters have entered again, in another session.
     if crowd.client.stats().losses > 0 {
         return or_once_more(false, LOST);
     }
-    let writes = count(&record, Kind::Multi);
+    let writes = writes(&requests);
     or_once_more(
         writes <= beats + holds.len() / 10,
         &format!("{writes} writes, not more than {beats} beats"),
     );
     let looks = |message: &&Message| message.kind == Kind::GetChildren && message.path.starts_with("/held/");
-    let guarded = record.iter().filter(looks).count();
+    let guarded = requests.iter().filter(looks).count();
     assert!(guarded >= holds.len(), "{guarded} holds are guarded again");
     waits.abort_all();
     while waits.join_next().await.is_some() {}

@@ -2,8 +2,8 @@
 
 use crate::support::loss::just_after_a_heartbeat;
 use crate::support::timing::{Noise, Observer};
-use crate::support::{HEARTBEAT, SOON, operator, proxied_client, soon};
-use ground::{Action, Kind, Message, Proxy, Side, Trigger, not_later, or_once_more, until};
+use crate::support::{HEARTBEAT, SOON, all_held, operator, proxied_client, soon};
+use ground::{Action, Kind, Message, Proxy, Trigger, not_later, or_once_more, until};
 use std::sync::Arc;
 use std::time::Instant;
 use zklock::{Client, Error, ErrorKind, Hold, HoldState, LossReason};
@@ -11,16 +11,8 @@ use zklock::{Client, Error, ErrorKind, Hold, HoldState, LossReason};
 const HOLDS: usize = 60;
 
 async fn held(client: &Client, directory: &str) -> Vec<Arc<Hold>> {
-    let mut holds = Vec::new();
-    for number in 0..HOLDS {
-        let lock = client.mutex(&format!("{directory}/{number}")).unwrap();
-        holds.push(Arc::new(soon(lock.acquire()).await.unwrap()));
-    }
-    holds
-}
-
-fn requests(record: &[Message], kind: Kind) -> impl Iterator<Item = &Message> {
-    record.iter().filter(move |message| message.side == Side::Request && message.kind == kind)
+    let paths: Vec<_> = (0..HOLDS).map(|number| format!("{directory}/{number}")).collect();
+    all_held(client, &paths).await.into_iter().map(Arc::new).collect()
 }
 
 /// Waits until a heartbeat checks only a few nodes, and the client sets no more watches.
@@ -28,9 +20,8 @@ fn settle(proxy: &Proxy) {
     let is_small = || {
         proxy.record();
         just_after_a_heartbeat(proxy);
-        let record = proxy.take_record();
-        let names_few = |message: &Message| message.operations.len() <= 10;
-        requests(&record, Kind::Multi).all(names_few) && requests(&record, Kind::GetData).next().is_none()
+        let asked = proxy.requests();
+        asked.iter().all(|request| request.operations.len() <= 10 && request.kind != Kind::GetData)
     };
     assert!(until(SOON, is_small), "the heartbeat goes on naming all nodes");
     just_after_a_heartbeat(proxy);
@@ -73,11 +64,9 @@ async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
     settle(&proxy);
     proxy.record();
     client.close().await.unwrap();
-    let record = proxy.take_record();
-    assert_eq!(requests(&record, Kind::Close).count(), 1);
-    let other = |message: &&Message| !matches!(message.kind, Kind::Close | Kind::Ping | Kind::Multi);
-    let others: Vec<_> =
-        record.iter().filter(|message| message.side == Side::Request).filter(other).collect();
+    let mut others = proxy.requests();
+    assert_eq!(proxy.counts().requests(Kind::Close), 1);
+    others.retain(|request| !matches!(request.kind, Kind::Close | Kind::Multi));
     assert!(others.len() <= 8, "{} requests, such as {:?}", others.len(), others.first());
     assert!(holds.iter().all(|hold| matches!(hold.state(), HoldState::Lost(_))));
 }

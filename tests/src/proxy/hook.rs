@@ -44,8 +44,6 @@ pub enum Action {
     Swallow,
     /// [`Proxy::freeze`](super::Proxy::freeze) just before the message: frozen in its direction, it is held as well.
     Freeze(Direction),
-    /// [`Proxy::cut`](super::Proxy::cut); the message does not pass.
-    Cut,
     /// The message, and everything after it in its direction, is held until the gate is opened.
     Pause(Gate),
     /// The message is changed on its way.
@@ -104,8 +102,9 @@ impl Trigger {
     }
 
     pub(super) fn matches(&self, message: &Message) -> bool {
-        // Pings come by themselves; counting them would make "the third message" a matter of chance.
-        let kind = self.kind == message.kind || self.kind == Kind::Any && message.kind != Kind::Ping;
+        // Pings and words come by themselves; counting them would make "the third message" a matter of chance.
+        let is_counted = ![Kind::Ping, Kind::Word].contains(&message.kind);
+        let kind = self.kind == message.kind || self.kind == Kind::Any && is_counted;
         let path = self.path.as_ref().is_none_or(|part| message.path.contains(part));
         kind && path && self.side == message.side
     }
@@ -164,28 +163,23 @@ impl Hook {
     pub fn wait(&self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
         let (slot, fired) = &*self.outcome;
-        let mut message = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        while message.is_none() {
+        let mut has_come = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*has_come {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            message = fired.wait_timeout(message, left).unwrap_or_else(PoisonError::into_inner).0;
+            has_come = fired.wait_timeout(has_come, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        drop(message);
+        drop(has_come);
         self.settle();
         true
     }
 
     /// Whether the message has come.
     pub fn fired(&self) -> bool {
-        self.message().is_some()
-    }
-
-    /// The message, once it has come, as it was before the action.
-    pub fn message(&self) -> Option<Message> {
         self.settle();
-        self.outcome.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        *self.outcome.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the proxy has finished its current work. A client may notice an action a moment before or after the
@@ -204,7 +198,8 @@ impl Hook {
     }
 }
 
-pub(super) type Outcome = Arc<(Mutex<Option<Message>>, Condvar)>;
+/// Whether the message has come.
+pub(super) type Outcome = Arc<(Mutex<bool>, Condvar)>;
 
 /// A trigger on its proxy.
 #[derive(Debug)]
@@ -214,7 +209,7 @@ pub(super) struct Armed {
     pub(super) outcome: Outcome,
 }
 
-pub(super) fn fire(outcome: &Outcome, message: &Message) {
-    *outcome.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.clone());
+pub(super) fn fire(outcome: &Outcome) {
+    *outcome.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
     outcome.1.notify_all();
 }

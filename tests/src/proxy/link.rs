@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, connect_unspec, socket_with};
 
-use super::hook::{Gate, Outcome, fire};
+use super::hook::{Gate, fire};
 use super::message::{Kind, Message, Namer, Side, greeting};
 use super::rules::{Rules, Verdict};
 use super::shared::Fault;
@@ -71,15 +71,12 @@ struct Unit {
 
 #[derive(Debug)]
 enum Cargo {
-    /// A message without its length.
+    /// A message without its length, or a word, which has none.
     Frame(Vec<u8>, Box<Message>),
     Raw(Vec<u8>),
     End,
     Reset,
 }
-
-/// A fault that a message of this link has triggered for all links, and the hook to notify when it is done.
-pub(super) type Strike = (Fault, Vec<Outcome>, Box<Message>);
 
 impl Link {
     pub(super) fn new(number: u64, client: TcpStream, framed: bool) -> Self {
@@ -160,6 +157,9 @@ impl Link {
             let length = u32::from_be_bytes(*prefix) as usize;
             if length > LONGEST {
                 self.namer = None;
+                let word = Message::of(side, Kind::Word, String::from_utf8_lossy(prefix).into_owned());
+                let cargo = Cargo::Frame(std::mem::take(&mut lane.raw), Box::new(word));
+                lane.queue.push_back(Unit { due, judged: false, cargo });
                 break;
             }
             if lane.raw.len() < 4 + length {
@@ -169,7 +169,8 @@ impl Link {
             let body = frame[4..].to_vec();
             let cargo = match self.namer.as_mut().and_then(|namer| namer.name(side, &body)) {
                 Some(mut message) => {
-                    (message.connection, message.seen) = (self.number, rules.place());
+                    rules.last_seen += 1;
+                    (message.connection, message.seen) = (self.number, rules.last_seen);
                     rules.recorder.saw(&message);
                     Cargo::Frame(body, Box::new(message))
                 }
@@ -184,15 +185,12 @@ impl Link {
     }
 
     /// Sends everything that may pass now.
-    pub(super) fn pump(&mut self, rules: &mut Rules, upstream: SocketAddr) -> Option<Strike> {
+    pub(super) fn pump(&mut self, rules: &mut Rules, upstream: SocketAddr) {
         self.dial(rules, upstream);
         for side in Side::BOTH {
-            if let Some(strike) = self.pump_lane(side, rules) {
-                return Some(strike);
-            }
+            self.pump_lane(side, rules);
         }
         self.over |= self.lanes.iter().all(|lane| lane.finished);
-        None
     }
 
     /// Continues to connect to the server.
@@ -221,7 +219,7 @@ impl Link {
         }
     }
 
-    fn pump_lane(&mut self, side: Side, rules: &mut Rules) -> Option<Strike> {
+    fn pump_lane(&mut self, side: Side, rules: &mut Rules) {
         while !self.over && !rules.is_frozen(side) && self.drain(side) {
             let Some(mut unit) = self.lane_mut(side).next() else { break };
             match unit.cargo {
@@ -242,9 +240,8 @@ impl Link {
                         }
                         Verdict::Swallow => {}
                         Verdict::HangUp => self.hang_up(),
-                        Verdict::Strike(fault) => return Some((fault, told, message)),
                     }
-                    told.iter().for_each(|outcome| fire(outcome, &message));
+                    told.iter().for_each(fire);
                 }
                 Cargo::Raw(bytes) => self.lane_mut(side).out.extend(bytes),
                 Cargo::End => {
@@ -257,18 +254,18 @@ impl Link {
                 Cargo::Reset => self.close(Fault::Reset),
             }
         }
-        None
     }
 
     fn pass(&mut self, side: Side, rules: &mut Rules, body: &[u8], message: &Message) {
-        let place = rules.place();
-        rules.recorder.passed(message.seen, place);
+        rules.recorder.passed(message.seen);
         if side == Side::Reply && message.kind == Kind::Connect {
             greeting(body).into_iter().for_each(|greeting| rules.greet(greeting));
         }
         let length = u32::try_from(body.len()).expect("no message is longer than 4 GiB");
         let out = &mut self.lane_mut(side).out;
-        out.extend(length.to_be_bytes());
+        if message.kind != Kind::Word {
+            out.extend(length.to_be_bytes());
+        }
         out.extend(body);
     }
 

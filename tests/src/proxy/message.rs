@@ -27,9 +27,11 @@ pub enum Kind {
     Close,
     /// A watch that fired; a reply to no request.
     Event,
+    /// A four-letter word, which is its path. Only triggers see it: it is recorded nowhere.
+    Word,
     /// Any other operation, by its number.
     Other(i32),
-    /// In a trigger: every kind except [`Kind::Ping`].
+    /// In a trigger: every kind except [`Kind::Ping`] and [`Kind::Word`].
     Any,
 }
 
@@ -109,10 +111,28 @@ pub struct Message {
     pub error: i32,
     /// When it came in.
     pub time: Instant,
-    /// Its place in the order of everything that the proxy did, when it came in.
+    /// Its number among all that came in.
     pub seen: u64,
-    /// Its place in that order when it was passed on; `None` if it was dropped, or not yet passed on.
-    pub passed: Option<u64>,
+    /// Whether it was passed on.
+    pub passed: bool,
+}
+
+impl Message {
+    pub(super) fn of(side: Side, kind: Kind, path: String) -> Self {
+        Self {
+            connection: 0,
+            side,
+            kind,
+            path,
+            operations: Vec::new(),
+            watch: false,
+            xid: 0,
+            error: 0,
+            time: Instant::now(),
+            seen: 0,
+            passed: false,
+        }
+    }
 }
 
 /// The data with which a session can be taken over: its id, its password, its timeout in milliseconds.
@@ -127,21 +147,9 @@ pub(super) struct Namer {
 }
 
 impl Namer {
-    /// Names a message; `None` if it is not one of ZooKeeper's. The caller fills in the places in the order.
+    /// Names a message; `None` if it is not one of ZooKeeper's. The caller fills in its connection and its number.
     pub(super) fn name(&mut self, side: Side, body: &[u8]) -> Option<Message> {
-        let mut message = Message {
-            connection: 0,
-            side,
-            kind: Kind::Connect,
-            path: String::new(),
-            operations: Vec::new(),
-            watch: false,
-            xid: 0,
-            error: 0,
-            time: Instant::now(),
-            seen: 0,
-            passed: None,
-        };
+        let mut message = Message::of(side, Kind::Connect, String::new());
         if !std::mem::replace(&mut self.greeted[side as usize], true) {
             return Some(message);
         }
@@ -281,9 +289,9 @@ impl Recorder {
         }
     }
 
-    pub(super) fn passed(&mut self, seen: u64, at: u64) {
+    pub(super) fn passed(&mut self, seen: u64) {
         if let Some(message) = self.messages.iter_mut().rev().find(|message| message.seen == seen) {
-            message.passed = Some(at);
+            message.passed = true;
         }
     }
 
@@ -300,43 +308,5 @@ impl Recorder {
         let kinds =
             |side| counted.clone().filter(move |message| message.side == side).map(|message| message.kind);
         Counts { asked: kinds(Side::Request).collect(), answered: kinds(Side::Reply).collect() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire::codec::Writer;
-
-    #[test]
-    fn a_multi_is_taken_apart() {
-        let connect = Writer::default().0;
-        let head = |writer: Writer, operation| writer.int(operation).boolean(false).int(-1);
-        let multi = Writer::default().int(7).int(opcode::MULTI);
-        let multi = head(multi, opcode::CHECK).buffer(b"/a").int(0);
-        let acl = head(multi, opcode::CREATE).buffer(b"/b").buffer(b"data").int(1).int(31);
-        let multi = acl.buffer(b"world").buffer(b"anyone").int(3);
-        let multi = head(multi, opcode::DELETE).buffer(b"/c").int(-1);
-        let multi = multi.int(-1).boolean(true).int(-1);
-
-        let mut namer = Namer::default();
-        assert_eq!(namer.name(Side::Request, &connect).expect("a message").kind, Kind::Connect);
-        let named = namer.name(Side::Request, &multi.0).expect("a message");
-        assert_eq!((named.kind, named.xid, named.path.as_str()), (Kind::Multi, 7, "/a,/b,/c"));
-        assert_eq!(named.operations, [Kind::Check, Kind::Create, Kind::Delete]);
-
-        assert_eq!(namer.name(Side::Reply, &connect).expect("a message").kind, Kind::Connect);
-        let reply = Writer::default().int(7).long(99).int(-101);
-        let named = namer.name(Side::Reply, &reply.0).expect("a message");
-        assert_eq!((named.kind, named.error), (Kind::Multi, -101));
-        assert_eq!(named.path, "/a,/b,/c");
-        assert!(namer.name(Side::Reply, &reply.0).is_none(), "nobody asked twice");
-    }
-
-    #[test]
-    fn kinds_have_names() {
-        assert_eq!("get-children".parse(), Ok(Kind::GetChildren));
-        assert_eq!("CreateContainer".parse(), Ok(Kind::CreateContainer));
-        assert!("nonsense".parse::<Kind>().is_err());
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::hook::{Action, Armed, Direction, Gate, Outcome, Trigger};
 use super::message::{Greeting, Kind, Message, Recorder, Side};
-use super::shared::{Fault, Shared};
+use super::shared::Shared;
 
 /// The active faults, for all connections of a proxy.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Rules {
     armed: Vec<Armed>,
     doomed: Vec<Doomed>,
     last_hook: u64,
-    last_place: u64,
+    pub(super) last_seen: u64,
     proxy: Weak<Shared>,
 }
 
@@ -39,8 +39,6 @@ pub(super) enum Verdict {
     Swallow,
     /// Drop it and reset the client.
     HangUp,
-    /// Drop it and strike all connections.
-    Strike(Fault),
 }
 
 impl Rules {
@@ -53,7 +51,7 @@ impl Rules {
             armed: Vec::new(),
             doomed: Vec::new(),
             last_hook: 0,
-            last_place: 0,
+            last_seen: 0,
             proxy,
         }
     }
@@ -87,12 +85,6 @@ impl Rules {
     pub(super) fn greet(&mut self, greeting: Greeting) {
         self.greetings.retain(|(session, ..)| *session != greeting.0);
         self.greetings.push(greeting);
-    }
-
-    /// The next place in the order of everything that the proxy does.
-    pub(super) fn place(&mut self) -> u64 {
-        self.last_place += 1;
-        self.last_place
     }
 
     /// Decides on a message that is about to pass: once for each message, not counting those that a freeze holds. The
@@ -145,7 +137,6 @@ impl Rules {
             Action::Pass => Verdict::Pass,
             Action::DropReplyAndReset | Action::DropAndReset => Verdict::HangUp,
             Action::Swallow => Verdict::Swallow,
-            Action::Cut => Verdict::Strike(Fault::Cut),
             Action::Freeze(direction) => {
                 self.freeze(direction);
                 if direction.covers(message.side) { Verdict::Hold(None) } else { Verdict::Pass }

@@ -12,7 +12,6 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::net::connect_unspec;
 
-use super::hook::fire;
 use super::link::Link;
 use super::message::Side;
 use super::rules::Rules;
@@ -160,16 +159,7 @@ impl State {
 
     /// Passes on everything that may pass.
     fn flush(&mut self) {
-        loop {
-            let rules = &mut self.rules;
-            let strike = self.links.iter_mut().find_map(|link| link.pump(rules, self.upstream));
-            if let Some((fault, told, message)) = strike {
-                self.strike(fault);
-                told.iter().for_each(|outcome| fire(outcome, &message));
-            } else {
-                self.links.retain(|link| !link.over);
-                return;
-            }
-        }
+        self.links.iter_mut().for_each(|link| link.pump(&mut self.rules, self.upstream));
+        self.links.retain(|link| !link.over);
     }
 }

@@ -66,12 +66,6 @@ impl Admin {
         self.address
     }
 
-    /// The id of the session as it is now.
-    #[track_caller]
-    pub fn session(&self) -> i64 {
-        self.must("session", "", self.run(|connection, _| Ok(connection.session())))
-    }
-
     /// Creates a persistent node.
     #[track_caller]
     pub fn create(&self, path: &str, data: impl AsRef<[u8]>) {
