@@ -2,10 +2,12 @@
 //! kills itself when the call returns: see `support/child.rs`.
 
 use crate::support::child::{self, Process};
+use crate::support::threads::done;
 use crate::support::{client_of, soon};
 use ground::wire::Admin;
 use ground::{Ensemble, or_once_more, until};
 use rustix::process::{Signal, getpid, kill_process};
+use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 use zklock::further::{Interrupt, Owner, Wait};
 use zklock::{Client, ErrorKind, Hold, LockSpec};
@@ -77,11 +79,7 @@ fn fails_and_dies() {
             })
         }
         "ticket" => {
-            let (sender, ready) = std::sync::mpsc::channel();
-            let rings = move || sender.send(()).unwrap_or_default();
-            let ticket = lock(mutex(&path, "")).acquire_as(Owner::once(), WAITS).detach(rings).unwrap();
-            ready.recv().unwrap();
-            ticket.fetch().unwrap().map(drop).unwrap_err().kind()
+            done(lock(mutex(&path, "")).acquire_as(Owner::once(), WAITS)).map(drop).unwrap_err().kind()
         }
         "try" => {
             assert!(lock(mutex(&path, "")).try_acquire().wait().unwrap().is_none());
@@ -146,7 +144,7 @@ async fn a_program_that_ends_when_its_call_has_failed_leaves_no_node() {
         children.push((way, path, child, holds));
     }
     for (way, _, child, _) in &mut children {
-        assert!(child.is_killed(), "{} has not failed", way.name);
+        assert_eq!(child.ends().signal(), Some(Signal::KILL.as_raw()), "{} has not failed", way.name);
     }
     let mut left = Vec::new();
     // All is deleted, or the server is about to read that.

@@ -1,4 +1,4 @@
-//! Processes that are killed or paused: nothing else stops all threads at once.
+//! Processes. They are killed or paused where nothing else stops all threads at once.
 //!
 //! A child is this same program, running one ignored test. It talks to its parent on its standard output, and ends when
 //! its standard input does.
@@ -7,9 +7,8 @@ use crate::support::{SOON, options};
 use ground::until;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Display;
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -38,14 +37,19 @@ pub(crate) fn say(what: impl Display) {
     println!("\n{MARK}{what}");
 }
 
-/// A running child. Dropping it kills it.
+/// A running process, and what it prints. Dropping it kills it.
 pub(crate) struct Process {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Process {
-    /// Starts one that runs this ignored test, which is named with its module, `concat!(module_path!(), "::name")`, with these
+    /// Starts a program.
+    pub(crate) fn start(command: &mut Command, input: Stdio) -> Self {
+        Self::heard(command.stdin(input), "")
+    }
+
+    /// Starts a child that runs this ignored test, which is named with its module, `concat!(module_path!(), "::name")`, with these
     /// additions to its environment.
     pub(crate) fn start_with(
         test: &str,
@@ -55,20 +59,19 @@ impl Process {
         environment: &[(&str, &str)],
     ) -> Self {
         let (_, test) = test.split_once("::").expect("the crate, then the test");
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "--nocapture", test])
-            .env(HOSTS, hosts)
-            .env(PATH, path)
-            .env(SESSION, session.as_millis().to_string())
-            .envs(environment.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "--ignored", "--nocapture", test]).envs(environment.iter().copied());
+        command.env(HOSTS, hosts).env(PATH, path).env(SESSION, session.as_millis().to_string());
+        Self::heard(command.stdin(Stdio::piped()), MARK)
+    }
+
+    /// Starts one whose lines with this mark are for us.
+    fn heard(command: &mut Command, mark: &'static str) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
-            let ours = |line: String| line.strip_prefix(MARK).map(str::to_owned);
+            let ours = |line: String| line.strip_prefix(mark).map(str::to_owned);
             output.lines().map_while(Result::ok).filter_map(ours).try_for_each(|line| sender.send(line))
         });
         Self { child, lines }
@@ -77,7 +80,19 @@ impl Process {
     /// The next line that it prints for us.
     #[track_caller]
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(SOON).expect("the child says something")
+        self.lines.recv_timeout(SOON).expect("it says something")
+    }
+
+    /// Its next line after this one on its standard input.
+    #[track_caller]
+    pub(crate) fn ask(&mut self, line: &str) -> String {
+        writeln!(self.child.stdin.as_mut().expect("a pipe"), "{line}").expect("it listens");
+        self.line()
+    }
+
+    /// Ends its standard input.
+    pub(crate) fn hang_up(&mut self) {
+        drop(self.child.stdin.take());
     }
 
     /// Whether it prints nothing for that long.
@@ -94,15 +109,16 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Whether it ends by killing itself.
-    pub(crate) fn is_killed(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         // `wait` would close its standard input, which ends it.
-        let mut status = None;
-        until(SOON, || {
-            status = self.child.try_wait().unwrap();
-            status.is_some()
-        });
-        status.and_then(|status| status.signal()) == Some(Signal::KILL.as_raw())
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits until it ends by itself.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> ExitStatus {
+        assert!(until(SOON, || !self.is_running()), "it goes on");
+        self.child.wait().unwrap()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Attacks that would bring down a careless server, or let one client harm the others.
 
-use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use crate::support::child::Process;
 use crate::support::embedded::{Raw, SOON, creation, manual, operation, reading, text};
-use ground::{embedded_program, until};
+use ground::embedded_program;
 use zklock_testkit::{Fault, Kind};
 
 const CREATE: i32 = operation::CREATE;
@@ -86,20 +86,13 @@ fn an_access_list_of_forty_thousand_holds_nobody_up() {
 
 #[test]
 fn a_server_ends_though_it_has_no_descriptors_left() {
-    let program = embedded_program().unwrap();
-    let mut child = Command::new("sh")
-        .args(["-c", "ulimit -n 24; exec \"$0\""])
-        .arg(program)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let address = lines.next().unwrap().unwrap().parse().unwrap();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 24; exec \"$0\""]).arg(embedded_program().unwrap());
+    let mut program = Process::start(&mut limited, Stdio::piped());
+    let address = program.line().parse().unwrap();
     // More than the server may have; the kernel accepts the rest into the backlog.
     let clients: Vec<_> = (0..40).map(|_| Raw::silent(address)).collect();
-    writeln!(child.stdin.as_ref().unwrap(), "quit").unwrap();
-    assert_eq!(lines.next().unwrap().unwrap(), "ok");
-    assert!(until(SOON, || child.try_wait().unwrap().is_some()), "it ends");
+    assert_eq!(program.ask("quit"), "ok");
+    program.ends();
     drop(clients);
 }

@@ -1,25 +1,23 @@
 //! The server as a program: it starts, takes orders, and ends with the program that started it.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::support::child::Process;
 use crate::support::embedded::SOON;
 use ground::{embedded_program, until};
 
-/// The program, running. Dropping it kills it.
+/// The program, running.
 pub(crate) struct Program {
     pub(crate) address: SocketAddr,
-    child: Child,
-    orders: Option<ChildStdin>,
-    answers: Receiver<String>,
+    process: Process,
 }
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(embedded_program().unwrap_or_else(|reason| panic!("{reason}")));
-    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(arguments);
     command
 }
 
@@ -29,41 +27,21 @@ impl Program {
     }
 
     fn start_with(arguments: &[&str], input: Stdio) -> Self {
-        let mut child = command(arguments).stdin(input).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (sender, answers) = channel();
-        std::thread::spawn(move || {
-            output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
-        });
-        let orders = child.stdin.take();
-        let first = answers.recv_timeout(SOON).expect("it says where it listens");
-        Self { address: first.parse().unwrap(), child, orders, answers }
+        let process = Process::start(&mut command(arguments), input);
+        Self { address: process.line().parse().expect("it says where it listens"), process }
     }
 
     /// The last line of the answer to an order.
     #[track_caller]
     pub(crate) fn order(&mut self, order: &str) -> String {
-        writeln!(self.orders.as_mut().unwrap(), "{order}").unwrap();
-        self.answers.recv_timeout(SOON).expect("an answer")
+        self.process.ask(order)
     }
 
     /// The memory that it uses, in bytes.
     pub(crate) fn resident(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
-    }
-
-    fn ends(&mut self) -> Option<i32> {
-        assert!(until(SOON, || self.child.try_wait().unwrap().is_some()), "it goes on");
-        self.child.wait().unwrap().code()
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -84,8 +62,8 @@ fn it_ends_with_the_pipe_that_is_its_input() {
     let mut program = Program::start(&[]);
     assert_eq!(program.order("put /a b"), "ok");
     assert!(is_well(program.address));
-    drop(program.orders.take());
-    assert_eq!(program.ends(), Some(0));
+    program.process.hang_up();
+    assert_eq!(program.process.ends().code(), Some(0));
     assert!(TcpStream::connect(program.address).is_err());
 }
 
@@ -94,7 +72,7 @@ fn without_a_pipe_it_goes_on() {
     let mut program = Program::start_with(&["--tick", "0.1"], Stdio::null());
     std::thread::sleep(Duration::from_millis(100));
     assert!(is_well(program.address));
-    assert!(program.child.try_wait().unwrap().is_none());
+    assert!(program.process.is_running());
 }
 
 #[test]
@@ -102,7 +80,7 @@ fn it_listens_where_it_is_told() {
     let mut first = Program::start(&["--listen", "127.0.0.1:0"]);
     let address = first.address;
     assert!(address.ip().is_loopback() && address.port() != 0);
-    assert_eq!((first.order("quit"), first.ends()), ("ok".to_owned(), Some(0)));
+    assert_eq!((first.order("quit"), first.process.ends().code()), ("ok".to_owned(), Some(0)));
     let second = Program::start(&["--listen", &address.to_string()]);
     assert_eq!(second.address, address);
     let taken = command(&["--listen", &address.to_string()]).stdin(Stdio::null()).output().unwrap();
@@ -133,7 +111,9 @@ fn what_it_does_not_understand_ends_it_with_a_sentence() {
 
 #[test]
 fn an_answer_that_nobody_reads_ends_it_without_a_trace() {
-    let mut child = command(&[]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut command = command(&[]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     let mut orders = child.stdin.take().unwrap();
     // The program may be gone before it has read this.

@@ -2,8 +2,9 @@
 //! system trusts.
 
 use super::{AGES, strict};
+use crate::support::child::{self, Process, say};
 use crate::support::users::ANN;
-use crate::support::{SOON, comes_to_fail, options, says, soon};
+use crate::support::{SESSION, SOON, comes_to_fail, options, says, soon};
 use ground::{Certificates, Ensemble};
 use std::fs;
 use std::path::PathBuf;
@@ -103,25 +104,23 @@ async fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
     }
 }
 
-/// The arguments of the child.
-const HOSTS: &str = "ZKLOCK_TEST_TLS_HOSTS";
-const FOLDER: &str = "ZKLOCK_TEST_TLS_FOLDER";
 const PASS_PHRASE: &str = "ZKLOCK_TEST_TLS_PASS_PHRASE";
 const PASSWORD: &str = "ZKLOCK_TEST_TLS_PASSWORD";
 
-/// The child.
+/// The child. Its path is that of its folder.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the child of the test below"]
 async fn uses_its_environment() {
-    let Ok(hosts) = std::env::var(HOSTS) else { return };
-    let folder = PathBuf::from(std::env::var(FOLDER).unwrap());
+    let Some((options, folder)) = child::orders() else { return };
+    let folder = PathBuf::from(folder);
     let (authority, stranger) = (folder.join("ca.pem"), folder.join("stranger.pem"));
     let tls = Tls::system().unwrap().pass_phrase(PassPhrase::from_env(PASS_PHRASE).unwrap());
     let tls = tls.identity_from_files(folder.join("client.pem"), folder.join("client.key")).unwrap();
-    let options = options(&hosts).tls(tls).credentials(Credentials::from_env(PASSWORD).unwrap());
+    let options = options.tls(tls).credentials(Credentials::from_env(PASSWORD).unwrap());
     let client = soon(Client::connect(options.clone().access(Access::CreatorAll))).await.unwrap();
     soon(soon(client.mutex("/tls-environment").unwrap().acquire()).await.unwrap().release()).await.unwrap();
     soon(client.close()).await.unwrap();
+    say("has locked");
 
     // The file with the system's authorities is read again, like any other.
     fs::rename(stranger, &authority).unwrap();
@@ -134,6 +133,7 @@ async fn uses_its_environment() {
     says(&error, ErrorKind::Refused, &[authority.to_str().unwrap(), "No such file"]);
     let error = Tls::system().unwrap_err();
     says(&error, ErrorKind::InvalidInput, &[authority.to_str().unwrap(), "No such file"]);
+    say("is told");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -143,15 +143,17 @@ async fn the_systems_authorities_and_what_is_secret_may_come_from_the_environmen
     fs::copy(files.stranger(), folder.file("stranger.pem")).unwrap();
     let key = files.encrypted_key("environment.key", &["pkey", "-aes256"], "s3cret of the environment");
     fs::copy(key, folder.file("client.key")).unwrap();
-    let (_, child) = concat!(module_path!(), "::uses_its_environment").split_once("::").unwrap();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "--ignored", "--nocapture", child]);
-    command.env("SSL_CERT_FILE", folder.file("ca.pem")).env(FOLDER, &folder.0);
-    command.env(HOSTS, strict().tls_connect_string()).env(PASSWORD, ANN.line().trim_end());
-    command.env(PASS_PHRASE, "s3cret of the environment");
-    let output = tokio::task::block_in_place(|| command.output()).unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let (authority, password) = (folder.file("ca.pem"), ANN.line());
+    let environment = [
+        ("SSL_CERT_FILE", authority.to_str().unwrap()),
+        (PASSWORD, password.trim_end()),
+        (PASS_PHRASE, "s3cret of the environment"),
+    ];
+    let (test, path) = (concat!(module_path!(), "::uses_its_environment"), folder.0.to_str().unwrap());
+    let child = Process::start_with(test, &strict().tls_connect_string(), path, SESSION, &environment);
+    for says in ["has locked", "is told"] {
+        assert_eq!(tokio::task::block_in_place(|| child.line()), says);
+    }
     let list = ANN.operator_at(&strict().connect_string()).await.acl("/tls-environment").await;
     assert!(list.contains(&ANN.may_all()), "{list:?}");
     // `creator-all` gives each of the client's users all rights, and its certificate is one.
