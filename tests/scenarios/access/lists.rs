@@ -4,7 +4,7 @@ use crate::support::kinds::{ELECTION, MUTEX, PERMIT, READER, SET, SINGLE_NODE, W
 use crate::support::members::enters;
 use crate::support::users::{ANN, BOB, Operator, User, world};
 use crate::support::{SOON, acquire, granted, held, operator, reentrant_write, says, settled, soon};
-use ground::{Proxy, shared};
+use ground::shared;
 use tokio::task::block_in_place;
 use zklock::further::Access;
 use zklock::{Client, ErrorKind};
@@ -17,7 +17,8 @@ fn wanted(access: &Access) -> Vec<Acl> {
         Access::CreatorAll => vec![ANN.may_all()],
         Access::List(_) => {
             let singly = SINGLY.map(|(address, _, right)| Acl::new(right, AuthId::new("ip", address)));
-            let all = [ANN.may_all(), BOB.may_all(), loopback()].into_iter().chain(singly);
+            let here = Acl::new(Permission::CREATE | Permission::READ, AuthId::new("ip", "127.0.0.1"));
+            let all = [ANN.may_all(), BOB.may_all(), here].into_iter().chain(singly);
             all.chain([world(Permission::READ)]).collect()
         }
         _ => vec![ANN.may_all(), world(Permission::READ)],
@@ -40,10 +41,6 @@ fn of_two() -> Access {
     format!("{},{},ip:127.0.0.1:cr,{singly},world:anyone:r", user(ANN), user(BOB)).parse().unwrap()
 }
 
-fn loopback() -> Acl {
-    Acl::new(Permission::CREATE | Permission::READ, AuthId::new("ip", "127.0.0.1"))
-}
-
 /// Asserts that every node below these paths has this list.
 pub(super) async fn have_list(operator: &Operator, paths: &[String], access: &Access) {
     for path in paths {
@@ -53,45 +50,46 @@ pub(super) async fn have_list(operator: &Operator, paths: &[String], access: &Ac
     }
 }
 
-async fn waits_and_holds(access: &Access, other: User) {
-    let proxy = Proxy::before(shared().server(0));
-    let one = Client::connect(ANN.options(&proxy.connect_string(), access.clone())).await.unwrap();
-    let (two, operator) = (other.client(access.clone()).await, ANN.operator().await);
-    let root = match access {
-        Access::List(_) => "/access-list".to_owned(),
-        access => format!("/access-{access}"),
-    };
-    let limit = format!("{root}/limit");
-    soon(one.set_limit(&limit, 1)).await.unwrap();
-    have_list(&operator, &[limit], access).await;
-    for kind in [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, SINGLE_NODE] {
-        let path = format!("{root}/{}", kind.name);
-        let (lock, hold) = ((kind.lock)(&one, &path), held(&(kind.rival)(&two, &path)).await);
-        assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{}", kind.name);
-        settled(&one).await;
-        let waits = proxy.on((kind.waits)(&path));
-        let waiting = acquire(&lock);
-        assert!(block_in_place(|| waits.wait(SOON)), "{} does not wait", kind.name);
-        let mut nodes = vec![root.clone(), path.clone()];
-        for place in kind.places {
-            let directory = format!("{path}{place}");
-            nodes.extend(operator.children(&directory).await);
-            nodes.push(directory);
-        }
-        have_list(&operator, &nodes, access).await;
-        soon(hold.release()).await.unwrap();
-        soon(granted(waiting).await.release()).await.unwrap();
-        settled(&one).await;
-    }
+/// Access lists by name, each with a user who may use what Ann creates with it.
+fn accesses() -> [(&'static str, Access, User); 4] {
+    [
+        // One who is logged in leaves nodes open unless told otherwise.
+        ("open", Access::Open, ANN),
+        ("creator-all", Access::CreatorAll, ANN),
+        ("read-open", Access::ReadOpen, ANN),
+        ("list", of_two(), BOB),
+    ]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_works_with_each_access_list() {
-    waits_and_holds(&Access::CreatorAll, ANN).await;
-    waits_and_holds(&Access::ReadOpen, ANN).await;
-    // One who is logged in leaves nodes open unless told otherwise.
-    waits_and_holds(&Access::Open, ANN).await;
-    waits_and_holds(&of_two(), BOB).await;
+    for (name, access, other) in accesses() {
+        let (one, proxy) = ANN.proxied(access.clone()).await;
+        let (two, operator) = (other.client(access.clone()).await, ANN.operator().await);
+        let root = format!("/access-{name}");
+        let limit = format!("{root}/limit");
+        soon(one.set_limit(&limit, 1)).await.unwrap();
+        have_list(&operator, &[limit], &access).await;
+        for kind in [MUTEX, READER, WRITER, ELECTION, PERMIT, SET, SINGLE_NODE] {
+            let path = format!("{root}/{}", kind.name);
+            let (lock, hold) = ((kind.lock)(&one, &path), held(&(kind.rival)(&two, &path)).await);
+            assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{}", kind.name);
+            settled(&one).await;
+            let waits = proxy.on((kind.waits)(&path));
+            let waiting = acquire(&lock);
+            assert!(block_in_place(|| waits.wait(SOON)), "{} does not wait", kind.name);
+            let mut nodes = vec![root.clone(), path.clone()];
+            for place in kind.places {
+                let directory = format!("{path}{place}");
+                nodes.extend(operator.children(&directory).await);
+                nodes.push(directory);
+            }
+            have_list(&operator, &nodes, &access).await;
+            soon(hold.release()).await.unwrap();
+            soon(granted(waiting).await.release()).await.unwrap();
+            settled(&one).await;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -127,12 +125,7 @@ async fn what_takes_too_much_with_its_lists_is_refused_before_anything_is_sent()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guarded_writes_barriers_and_members_have_the_list_too() {
-    for (name, access) in [
-        ("open", Access::Open),
-        ("creator-all", Access::CreatorAll),
-        ("read-open", Access::ReadOpen),
-        ("list", of_two()),
-    ] {
+    for (name, access, _) in accesses() {
         let (one, two) = (ANN.client(access.clone()).await, ANN.client(access.clone()).await);
         let operator = ANN.operator().await;
         let root = format!("/access-of-{name}");

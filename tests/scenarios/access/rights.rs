@@ -5,9 +5,9 @@ use crate::support::kinds::{ELECTION, LockKind, MUTEX, PERMIT, READER, SET, SING
 use crate::support::members::{barrier, enters};
 use crate::support::users::{ANN, BOB, Operator};
 use crate::support::{acquire, comes, held, settled, soon};
-use ground::{Proxy, shared};
+use ground::Proxy;
 use zklock::further::Access;
-use zklock::{Client, Error, ErrorKind, Hold, Lock, LockSpec, LossReason};
+use zklock::{Client, Error, ErrorKind, Lock, LockSpec, LossReason};
 use zookeeper_client::Permission;
 
 const RIGHTS: [(char, &str, Permission); 5] = [
@@ -18,33 +18,28 @@ const RIGHTS: [(char, &str, Permission); 5] = [
     ('a', "ADMIN", Permission::ADMIN),
 ];
 
+const GUIDE: &str = include_str!("../../../docs/securing.md");
+
 /// A part of the list: an operation, a node, and the rights on that node that the operation needs.
 struct Row {
-    what: String,
-    node: String,
-    rights: String,
+    what: &'static str,
+    node: &'static str,
+    rights: &'static str,
 }
 
 fn rows() -> Vec<Row> {
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/securing.md");
-    let guide = std::fs::read_to_string(guide).unwrap();
-    let section = guide.split("## Least rights").nth(1).unwrap().split("\n## ").next().unwrap();
-    let row = |what: &str, node: &str, rights: &str| Row {
-        what: what.to_owned(),
-        node: node.to_owned(),
-        rights: rights.to_owned(),
-    };
+    let section = GUIDE.split("## Least rights").nth(1).unwrap().split("\n## ").next().unwrap();
     let mut rows = Vec::new();
     // - `rights` on a node and another: an operation; another
     for (rights, rest) in section.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("` on ")) {
         let (nodes, operations) = rest.split_once(": ").unwrap();
         for what in operations.split("; ") {
-            rows.extend(nodes.split(" and ").map(|node| row(what, node, rights)));
+            rows.extend(nodes.split(" and ").map(|node| Row { what, node, rights }));
         }
     }
     // "None on other nodes."
-    rows.push(row("a semaphore", "its node", ""));
-    rows.push(row("to remove or to wait for a barrier", "the node itself", ""));
+    rows.push(Row { what: "a semaphore", node: "its node", rights: "" });
+    rows.push(Row { what: "to remove or to wait for a barrier", node: "the node itself", rights: "" });
     rows
 }
 
@@ -61,7 +56,7 @@ fn nodes(what: &str) -> &'static [&'static str] {
 
 /// The position, below the path, of the node that a row is about.
 fn place(row: &Row) -> &'static str {
-    match &*row.node {
+    match row.node {
         "its node" | "its parent" => "",
         "its `locks`" => "/locks",
         "its `leases`" => "/leases",
@@ -86,28 +81,6 @@ async fn takes_its_turn(
     has_begun.cancel();
     soon(first.release()).await.unwrap();
     soon(soon(waits).await.unwrap()?.release()).await
-}
-
-async fn is_read(
-    bob: &Client,
-    ann: &Lock,
-    read: impl AsyncFn(&Lock) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let hold = held(ann).await;
-    let result = read(&bob.mutex(ann.path()).unwrap()).await;
-    soon(hold.release()).await.unwrap();
-    result
-}
-
-async fn guarded(
-    bob: &Client,
-    path: &str,
-    write: impl AsyncFn(&Hold) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let hold = held(&bob.mutex(&path.replace("/rights", "/rights-guards")).unwrap()).await;
-    let result = write(&hold).await;
-    soon(hold.release()).await.unwrap();
-    result
 }
 
 fn mutex(client: &Client, path: &str) -> Lock {
@@ -154,38 +127,32 @@ async fn act(what: &str, proxy: &Proxy, ann: &Client, bob: &Client, path: &str) 
             others.unwrap();
             left
         }
-        "to list contenders" => {
-            is_read(bob, &mutex(ann, path), async |lock| soon(lock.contenders()).await.map(drop)).await
+        "to list contenders" | "to observe" | "to break a lock" | "to ask holders to release" => {
+            let (hold, lock) = (held(&mutex(ann, path)).await, mutex(bob, path));
+            let done = match what {
+                "to list contenders" => soon(lock.contenders()).await.map(drop),
+                "to observe" => soon(bob.election(path).unwrap().observe().unwrap().next()).await.map(drop),
+                "to break a lock" => soon(lock.break_lock()).await.map(drop),
+                _ => soon(lock.request_release()).await.map(drop),
+            };
+            let released = soon(hold.release()).await;
+            assert!(released.is_ok() || what == "to break a lock", "{released:?}");
+            done
         }
-        "to observe" => {
-            is_read(bob, &mutex(ann, path), async |lock| {
-                soon(bob.election(lock.path()).unwrap().observe().unwrap().next()).await.map(drop)
-            })
-            .await
-        }
-        "to break a lock" => {
-            let hold = held(&mutex(ann, path)).await;
-            let broken = soon(mutex(bob, path).break_lock()).await.map(drop);
-            // The hold may be lost.
-            let _ = soon(hold.release()).await;
-            broken
-        }
-        "to ask holders to release" => {
-            is_read(bob, &mutex(ann, path), async |lock| soon(lock.request_release()).await.map(drop)).await
-        }
-        "a guarded `create`" => {
-            guarded(bob, path, async |hold| {
-                soon(hold.guarded().create(&format!("{path}/new"), b"").commit()).await.map(drop)
-            })
-            .await
-        }
-        "a guarded `set_data`, `delete` or `read`" => {
-            guarded(bob, path, async |hold| {
+        "a guarded `create`" | "a guarded `set_data`, `delete` or `read`" => {
+            let hold = held(&mutex(bob, &path.replace("/rights", "/rights-guards"))).await;
+            let written = async {
+                if what == "a guarded `create`" {
+                    let created = hold.guarded().create(&format!("{path}/new"), b"");
+                    return soon(created.commit()).await.map(drop);
+                }
                 soon(hold.read(&there)).await?;
                 soon(hold.guarded().set_data(&there, b"", None).commit()).await?;
                 soon(hold.guarded().delete(&there, None).commit()).await.map(drop)
-            })
-            .await
+            };
+            let written = written.await;
+            soon(hold.release()).await.unwrap();
+            written
         }
         other => panic!("{other}: nobody knows how to do that"),
     }
@@ -203,8 +170,7 @@ async fn is_clean(seer: &Operator, path: &str, nodes: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_right_of_the_table_is_needed_and_no_other() {
-    let proxy = Proxy::before(shared().server(0));
-    let bob = Client::connect(BOB.options(&proxy.connect_string(), Access::Open)).await.unwrap();
+    let (bob, proxy) = BOB.proxied(Access::Open).await;
     let (ann, seer) = (ANN.client(Access::Open).await, ANN.operator().await);
     let (rows, mut wrong) = (rows(), Vec::new());
     assert!(rows.len() >= 22, "the list is there");
@@ -213,7 +179,7 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
         for (letter, right, permission) in RIGHTS {
             let path = format!("/rights/{number}{letter}");
             let lacking = format!("{path}{}", place(row));
-            for node in nodes(&row.what) {
+            for node in nodes(row.what) {
                 let node = format!("{path}{node}");
                 let others =
                     RIGHTS.into_iter().map(|(_, _, right)| right).filter(|right| *right != permission);
@@ -221,10 +187,10 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
                 let rights = if node == lacking { but_one } else { Permission::ALL };
                 seer.create(&node, &[ANN.may_all(), BOB.may(rights)]).await;
             }
-            if nodes(&row.what).contains(&"/limit") {
+            if nodes(row.what).contains(&"/limit") {
                 soon(ann.set_limit(&format!("{path}/limit"), 3)).await.unwrap();
             }
-            let done = act(&row.what, &proxy, &ann, &bob, &path).await;
+            let done = act(row.what, &proxy, &ann, &bob, &path).await;
             let is_fine = match &done {
                 Ok(()) => !row.rights.contains(letter),
                 Err(error) => {
@@ -245,7 +211,7 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
             }
             settled(&bob).await;
             settled(&ann).await;
-            is_clean(&seer, &path, nodes(&row.what)).await;
+            is_clean(&seer, &path, nodes(row.what)).await;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,8 +1,7 @@
 //! Promise 2: a write guarded by a hold is done whole or not at all, and refused once the hold is lost.
 
-use crate::support::{SOON, client, client_of, operator, options, proxied_client, soon};
-use ground::wire::Admin;
-use ground::{Action, Direction, Kind, Proxy, Trigger, shared, until};
+use crate::support::{SOON, client, client_of, operator, proxied, proxied_client, says, soon};
+use ground::{Action, Direction, Kind, Trigger, shared, until};
 use std::time::Duration;
 use zklock::{Client, ErrorKind, Hold, HoldState, LossReason};
 
@@ -41,71 +40,37 @@ async fn a_guarded_write_is_done_whole_or_not_at_all() {
     let (above, below) = (&format!("{state}-above"), &format!("{state}-above/below"));
     operator.create(below, "");
     let lost = &format!("{other}/below");
+    let is_written =
+        "does not have the version 7: it has been written to, or was created again, so read it again";
+    let is_there = "the node exists already: set its data, or delete it first";
+    let leave_it_out = "the node does not exist, so leave this write out";
+    let create_it = "the node does not exist: create it first";
+    let create_that = &*format!("the node above it, {other}, does not exist: create that first");
+    let has_children = "the node has children: delete those first";
+    let writes = || hold.guarded();
     for (conflict, guarded, index, path) in [
-        (
-            "does not have the version 7: it has been written to, or was created again, so read it again",
-            hold.guarded().create(&other, b"").set_data(&state, b"after", Some(7)),
-            1,
-            &state,
-        ),
-        (
-            "the node exists already: set its data, or delete it first",
-            hold.guarded().set_data(&state, b"after", None).create(&state, b""),
-            1,
-            &state,
-        ),
-        (
-            "does not have the version 7",
-            hold.guarded().create(&other, b"").delete(&state, Some(7)),
-            1,
-            &state,
-        ),
-        (
-            "the node does not exist, so leave this write out",
-            hold.guarded().set_data(&state, b"", None).delete(&other, None),
-            1,
-            &other,
-        ),
-        (
-            "the node does not exist: create it first",
-            hold.guarded().set_data(&other, b"", None).set_data(&state, b"", None),
-            0,
-            &other,
-        ),
-        (
-            &*format!("the node above it, {other}, does not exist: create that first"),
-            hold.guarded().create(lost, b""),
-            0,
-            lost,
-        ),
-        ("the node has children: delete those first", hold.guarded().delete(above, None), 0, above),
+        (is_written, writes().create(&other, b"").set_data(&state, b"after", Some(7)), 1, &state),
+        (is_there, writes().set_data(&state, b"after", None).create(&state, b""), 1, &state),
+        (is_written, writes().create(&other, b"").delete(&state, Some(7)), 1, &state),
+        (leave_it_out, writes().set_data(&state, b"", None).delete(&other, None), 1, &other),
+        (create_it, writes().set_data(&other, b"", None).set_data(&state, b"", None), 0, &other),
+        (create_that, writes().create(lost, b""), 0, lost),
+        (has_children, writes().delete(above, None), 0, above),
     ] {
         let error = soon(guarded.commit()).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Conflict, "{conflict}: {error}");
         let told = error.conflict().expect("it says which");
         assert_eq!((told.index, &*told.path), (index, path.as_str()), "{conflict}: {error}");
-        assert!(
-            error.to_string().contains(&format!("number {}, of {path}", index + 1)),
-            "{conflict}: {error}"
-        );
-        assert!(error.to_string().contains(conflict), "{conflict}: {error}");
+        says(&error, ErrorKind::Conflict, &[&format!("number {}, of {path}", index + 1), conflict]);
         assert!(operator.stat(&other).is_none(), "{conflict}");
         assert_eq!(operator.stat(&state).unwrap().version, 0, "{conflict}");
     }
     hold.release().await.expect("a conflict is not a loss");
 }
 
-fn assert_untouched(operator: &Admin, state: &str) {
-    operator.sync(state);
-    assert_eq!(operator.stat(state).map(|stat| stat.version), Some(0), "something was written");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock() {
-    let operator = operator();
-    let proxy = Proxy::before(shared().server(0));
-    let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1));
-    let client = Client::connect(short).await.unwrap();
+    let (operator, short) = (operator(), Duration::from_secs(1));
+    let (client, proxy) = proxied(|options| options.session_timeout(short)).await;
     let (hold, state) = held(&client, "late").await;
     operator.create(&state, "before");
     proxy.freeze(Direction::Both);
@@ -124,7 +89,8 @@ async fn a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock() 
     assert!(soon(hold.lost()).await.unwrap().is_some());
     let refused = hold.guarded().set_data(&state, b"stale", None).commit().await.unwrap_err();
     assert!(matches!(refused.kind(), ErrorKind::Lost(_)), "{refused}");
-    assert_untouched(&operator, &state);
+    operator.sync(&state);
+    assert_eq!(operator.stat(&state).map(|stat| stat.version), Some(0), "something was written");
     next.guarded().set_data(&state, b"next", Some(0)).commit().await.unwrap();
 }
 

@@ -25,9 +25,20 @@ async fn a_closed_client_tells_its_holders_and_a_release_is_no_loss() {
     assert!(until(SOON, || client.stats().losses == 1), "{:?}", client.stats());
 }
 
+/// How a holder is cut off, and how that ends.
+type Cut = (fn(&Proxy), fn(&Proxy));
+const FROZEN: Cut = (|proxy| proxy.freeze(Direction::Both), Proxy::thaw);
+const DEAF: Cut = (|proxy| proxy.freeze(Direction::ToClient), Proxy::thaw);
+const REFUSED: Cut = (refuse, |proxy| proxy.refuse(false));
+
+fn refuse(proxy: &Proxy) {
+    proxy.refuse(true);
+    proxy.reset();
+}
+
 /// Cuts the holder off until its hold is lost. The hold must report each step, in time, and the loss is final. Returns
 /// whether the session has outlived it.
-async fn cut_off(path: &str, cut: impl FnOnce(&Proxy), mend: impl FnOnce(&Proxy)) -> bool {
+async fn cut_off(path: &str, (cut, mend): Cut) -> bool {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let session = client.session_id();
     let hold = Arc::new(soon(client.mutex(path).unwrap().acquire()).await.unwrap());
@@ -69,40 +80,30 @@ async fn cut_off(path: &str, cut: impl FnOnce(&Proxy), mend: impl FnOnce(&Proxy)
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost() {
-    assert!(cut_off("/told-frozen", |proxy| proxy.freeze(Direction::Both), Proxy::thaw).await);
+    assert!(cut_off("/told-frozen", FROZEN).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_who_hears_nothing_is_at_risk_then_lost_though_its_checks_arrive() {
-    assert!(cut_off("/told-deaf", |proxy| proxy.freeze(Direction::ToClient), Proxy::thaw).await);
+    assert!(cut_off("/told-deaf", DEAF).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_whose_connections_are_refused_is_at_risk_then_lost_and_stays_lost() {
-    let cut = |proxy: &Proxy| {
-        proxy.refuse(true);
-        proxy.reset();
-    };
-    assert!(cut_off("/told-refused", cut, |proxy| proxy.refuse(false)).await);
+    assert!(cut_off("/told-refused", REFUSED).await);
 }
 
 /// Cuts the holder off so briefly that the hold is at risk for a while, but survives.
-async fn short_cut(
-    client: &Client,
-    proxy: &Proxy,
-    hold: &Arc<Hold>,
-    cut: impl FnOnce(),
-    mend: impl FnOnce(),
-) {
+async fn short_cut(client: &Client, proxy: &Proxy, hold: &Arc<Hold>, (cut, mend): Cut) {
     let (token, node) = (hold.token(), hold.node().to_owned());
     just_after_a_heartbeat(proxy);
     just_after_a_heartbeat(proxy);
     let observer = Observer::of(hold.clone());
     observer.first(Instant::now(), SOON, |sample| sample.valid_for > SESSION / 2 - SESSION / 10);
-    cut();
+    cut(proxy);
     let risk = observer.first(Instant::now(), SOON, |sample| sample.state == HoldState::AtRisk);
     assert!(!risk.valid_for.is_zero());
-    mend();
+    mend(proxy);
     observer.first(risk.at, SOON, |sample| sample.state == HoldState::Held);
     // A busy machine may put it at risk before the cut, too.
     let states = observer.states();
@@ -119,12 +120,9 @@ async fn short_cut(
 async fn a_cut_shorter_than_the_lease_is_survived_with_the_same_token() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let hold = Arc::new(soon(client.mutex("/told-short").unwrap().acquire()).await.unwrap());
-    short_cut(&client, &proxy, &hold, || proxy.freeze(Direction::Both), || proxy.thaw()).await;
-    let cut = || {
-        proxy.refuse(true);
-        proxy.reset();
-    };
-    short_cut(&client, &proxy, &hold, cut, || proxy.refuse(false)).await;
+    for cut in [FROZEN, REFUSED] {
+        short_cut(&client, &proxy, &hold, cut).await;
+    }
     assert!(operator.stat(hold.node()).is_some());
     soon(hold.release()).await.unwrap();
     assert_eq!((client.stats().losses, client.stats().sessions), (0, 1));
