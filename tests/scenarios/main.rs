@@ -175,7 +175,6 @@ mod any {
     mod owners;
 }
 
-mod election;
 mod single_node;
 
 mod job;

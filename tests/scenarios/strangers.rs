@@ -1,5 +1,6 @@
 //! Contenders that cannot see each other: both sides refuse, unless they ignore what they cannot read.
 
+use crate::homemade::SEVERAL;
 use crate::support::strangers::{FOREIGN, SPOKEN, in_naming, put, spec_in};
 use crate::support::{A_WHILE, SOON, acquire, client, granted, held, nodes, operator, says, settled, soon};
 use ground::wire::Mode;
@@ -26,7 +27,7 @@ fn is_strange(naming: &Naming, role: Role, foreign: usize) -> bool {
 async fn a_contender_that_cannot_see_ours_is_named_and_ours_goes_again() {
     let (client, operator) = (client().await, operator());
     for (naming, role) in SPOKEN {
-        for (number, (prefix, _, _)) in FOREIGN.iter().enumerate() {
+        for (number, prefix) in FOREIGN.into_iter().enumerate() {
             let path = format!("/strangers/{naming}-{role:?}-{number}");
             let node = put(&operator, &path, prefix);
             let name = node.rsplit_once('/').unwrap().1;
@@ -51,10 +52,10 @@ async fn a_contender_that_cannot_see_ours_is_named_and_ours_goes_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_comes_behind_a_waiter_is_noticed_when_the_waiter_looks_again() {
     let (path, client, operator) = ("/strangers/behind", client().await, operator());
-    let ahead = [put(&operator, path, FOREIGN[0].0), put(&operator, path, FOREIGN[0].0)];
+    let ahead = [put(&operator, path, FOREIGN[0]), put(&operator, path, FOREIGN[0])];
     let task = acquire(&client.mutex(path).unwrap());
     operator.wait_for_children(path, 3, SOON);
-    let stranger = put(&operator, path, FOREIGN[4].0);
+    let stranger = put(&operator, path, FOREIGN[4]);
     ahead.iter().rev().for_each(|node| operator.delete(node));
     let error = soon(task).await.unwrap().unwrap_err();
     says(&error, ErrorKind::ForeignContender, &[stranger.rsplit_once('/').unwrap().1]);
@@ -69,7 +70,7 @@ async fn who_ignores_the_unknown_waits_for_a_stranger_that_it_can_read() {
     for (naming, role) in SPOKEN {
         let path = format!("/strangers/ahead-{naming}-{role:?}");
         // A writer of another library is in everybody's way, whatever it can see.
-        let prefix = if naming == Naming::Kazoo { FOREIGN[0].0 } else { FOREIGN[4].0 };
+        let prefix = if naming == Naming::Kazoo { FOREIGN[0] } else { FOREIGN[4] };
         let before = put(&operator, &path, prefix);
         let careless = spec_in(&path, &naming, role).foreign(Foreign::IgnoreUnknown);
         let task = acquire(&client.lock(&careless).unwrap());
@@ -93,16 +94,19 @@ const KAZOO: [(&str, Mode); 2] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_of_a_contender_that_comes_and_cannot_see_it() {
     let (client, operator) = (client().await, operator());
-    for (number, (name, mode)) in KAZOO.into_iter().enumerate() {
-        let path = format!("/strangers/after-{number}");
-        let hold = held(&client.mutex(&path).unwrap()).await;
-        let node = operator.create_mode(&format!("{path}/{name}"), "", mode);
-        assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::ForeignContender)));
-        let error = soon(hold.release()).await.unwrap_err();
-        says(&error, ErrorKind::Lost(LossReason::ForeignContender), &[&path, "contender"]);
-        settled(&client).await;
-        assert_eq!(operator.tree(&path).len(), 2, "its own node is gone");
-        operator.delete(&node);
+    let home_made = ["lock-", "192.168.0.1-W-", SEVERAL].map(|name| (name, Mode::EphemeralSequential));
+    for (number, (name, mode)) in KAZOO.into_iter().chain(home_made).enumerate() {
+        let path = &format!("/strangers/after-{number}");
+        for lock in [client.mutex(path), client.read_lock(path), client.election(path)] {
+            let hold = held(&lock.unwrap()).await;
+            let node = operator.create_mode(&format!("{path}/{name}"), "", mode);
+            assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::ForeignContender)));
+            let error = soon(hold.release()).await.unwrap_err();
+            says(&error, ErrorKind::Lost(LossReason::ForeignContender), &[path, "contender"]);
+            settled(&client).await;
+            assert_eq!(operator.tree(path).len(), 2, "its own node is gone");
+            operator.delete(&node);
+        }
     }
 }
 
@@ -113,7 +117,7 @@ async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_ignores_the_unkno
     let careless = held(&client.lock(&careless).unwrap()).await;
     let strange = operator.create_mode(&format!("/strangers/careless/{}", KAZOO[0].0), "", KAZOO[0].1);
     let hold = held(&client.mutex("/strangers/seen").unwrap()).await;
-    let waiter = put(&operator, "/strangers/seen", FOREIGN[0].0);
+    let waiter = put(&operator, "/strangers/seen", FOREIGN[0]);
     // This client comes after the strangers and learns of them, so the earlier clients would have by now.
     let told = held(&client.mutex("/strangers/told").unwrap()).await;
     let last = operator.create_mode(&format!("/strangers/told/{}", KAZOO[0].0), "", KAZOO[0].1);

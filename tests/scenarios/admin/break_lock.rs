@@ -6,7 +6,7 @@ use crate::support::timing::Noise;
 use crate::support::{SOON, acquire, client, granted, held, nodes, operator, proxied_client, soon, told};
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Instant;
-use zklock::{HoldState, LossReason};
+use zklock::{HoldState, Lock, LossReason, QueuedContender};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_holders_are_told_and_those_who_wait_go_on() {
@@ -64,23 +64,28 @@ async fn a_set_that_waits_elsewhere_keeps_its_place() {
     assert_eq!(soon(both.lost()).await, Ok(Some(LossReason::NodeDeleted)));
 }
 
+/// What an operator does to the holders of a lock.
+type Call = fn(&Lock) -> zklock::Call<Vec<QueuedContender>>;
+
+/// All nodes of a single-node lock have one path.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_comes_to_hold_a_single_node_lock_meanwhile_keeps_it() {
+async fn who_comes_to_hold_a_single_node_lock_meanwhile_keeps_it_and_is_not_asked() {
     let (operator, holder, next) = (operator(), client().await, client().await);
     let (admin, proxy) = proxied_client().await;
     // The message to hold up: the last answer of the listing, or the check of the node just before it is deleted.
-    for (case, trigger) in [
-        ("listed", Trigger::reply(Kind::GetData).path("/lock")),
-        ("looks", Trigger::request(Kind::Exists).path("/lock")),
-        ("looks at its companion", Trigger::request(Kind::Exists).path("-of-lock")),
-        ("deletes", Trigger::request(Kind::Multi).path("-of-lock")),
+    let (breaks, asks): (Call, Call) = (Lock::break_lock, Lock::request_release);
+    for (case, call, trigger) in [
+        ("listed", breaks, Trigger::reply(Kind::GetData).path("/lock")),
+        ("looks", breaks, Trigger::request(Kind::Exists).path("/lock")),
+        ("looks at its companion", breaks, Trigger::request(Kind::Exists).path("-of-lock")),
+        ("deletes", breaks, Trigger::request(Kind::Multi).path("-of-lock")),
+        ("asks", asks, Trigger::request(Kind::Multi).path("-of-lock")),
     ] {
         let path = format!("/break/meanwhile-{case}");
         let hold = held(&holder.single_node(&path).unwrap()).await;
         let gate = Gate::new();
         let paused = proxy.on(trigger.then(Action::Pause(gate.clone())));
-        let lock = admin.single_node(&path).unwrap();
-        let breaking = tokio::spawn(async move { lock.break_lock().await });
+        let breaking = tokio::spawn(call(&admin.single_node(&path).unwrap()));
         assert!(paused.wait(SOON), "{case}");
         soon(hold.release()).await.unwrap();
         let hold = held(&next.single_node(&path).unwrap()).await;
@@ -88,6 +93,7 @@ async fn who_comes_to_hold_a_single_node_lock_meanwhile_keeps_it() {
         assert_eq!(soon(breaking).await.unwrap().unwrap(), [], "{case}: the one who held it had gone");
         let stat = operator.stat(hold.node()).expect("its node is there");
         assert_eq!(stat.czxid.unsigned_abs(), hold.token().value(), "{case}");
+        assert!(!operator.data(hold.node()).starts_with(b"__REVOKE__"), "{case}");
         soon(hold.release()).await.expect("it kept the lock");
     }
 }

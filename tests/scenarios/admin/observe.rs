@@ -175,7 +175,7 @@ async fn locks_of_other_kinds_can_be_observed_where_one_holds() {
     assert_eq!(next(&mut observer).await.map(|told| told.token), Some(hold.token()));
     soon(hold.release()).await.unwrap();
     assert_eq!(next(&mut observer).await, None);
-    let kazoo = put(&operator, "/observe/mutex", FOREIGN[4].0);
+    let kazoo = put(&operator, "/observe/mutex", FOREIGN[4]);
     assert_eq!(next(&mut observer).await.map(|told| told.node), Some(kazoo.clone()));
     operator.delete(&kazoo);
     // The same for a single-node lock, even if the next node has the same name.

@@ -6,8 +6,8 @@ use ground::not_later;
 use std::thread;
 use std::time::Instant;
 use tokio::runtime::Builder;
+use zklock::ErrorKind;
 use zklock::further::{Interrupt, Owner};
-use zklock::{ErrorKind, HoldState, LockSpec};
 
 #[test]
 fn a_client_runs_where_it_was_made_and_serves_threads_and_tasks_everywhere() {
@@ -51,24 +51,4 @@ fn an_interrupt_ends_a_wait_at_once_and_leaves_no_node() {
         assert_left(&client, &operator, "/threads/interrupt", 1);
     }
     hold.release().wait().unwrap();
-}
-
-#[test]
-fn any_thread_releases_what_is_not_reentrant_and_only_the_owner_what_is() {
-    let (client, operator) = (client(), operator());
-    let lock = client.mutex("/threads/release").unwrap();
-    let hold = lock.acquire().wait().unwrap();
-    thread::scope(|scope| scope.spawn(|| hold.release().wait()).join().unwrap()).unwrap();
-    assert!(operator.children("/threads/release").is_empty());
-
-    let lock = client.lock(&LockSpec::mutex("/threads/release").unwrap().reentrant(true)).unwrap();
-    let (outer, inner) = (lock.acquire().wait().unwrap(), lock.acquire().wait().unwrap());
-    assert_eq!(outer.token(), inner.token());
-    let refused = thread::scope(|scope| scope.spawn(|| outer.release().wait()).join().unwrap()).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::NotOwner);
-    assert_eq!(outer.state(), HoldState::Held);
-    outer.release().wait().unwrap();
-    assert_eq!(operator.children("/threads/release").len(), 1, "the inner hold is still there");
-    inner.release().wait().unwrap();
-    assert!(operator.children("/threads/release").is_empty());
 }

@@ -31,18 +31,19 @@ pub(crate) const SPOKEN: [(Naming, Role); 7] = [
     (Naming::WriteLock, Role::Exclusive),
 ];
 
-pub(crate) const FOREIGN: [(&str, Naming, Role); 9] = [
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-", Naming::Curator, Role::Exclusive),
+/// What contenders of the libraries write before their numbers.
+pub(crate) const FOREIGN: [&str; 9] = [
+    "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-",
     // go-zookeeper's.
-    ("_c_0123456789abcdef0123456789abcdef-lock-", Naming::Curator, Role::Exclusive),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__READ__", Naming::Curator, Role::Read),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__", Naming::Curator, Role::Write),
-    ("0123456789abcdef0123456789abcdef__lock__", Naming::Kazoo, Role::Exclusive),
-    ("0123456789abcdef0123456789abcdef__rlock__", Naming::Kazoo, Role::Read),
-    ("x-72057594037927936-", Naming::WriteLock, Role::Exclusive),
+    "_c_0123456789abcdef0123456789abcdef-lock-",
+    "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__READ__",
+    "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__",
+    "0123456789abcdef0123456789abcdef__lock__",
+    "0123456789abcdef0123456789abcdef__rlock__",
+    "x-72057594037927936-",
     // Of a server with the number 128 or above.
-    ("x--9151314442816847872-", Naming::WriteLock, Role::Exclusive),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-latch-", Naming::Curator, Role::Exclusive),
+    "x--9151314442816847872-",
+    "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-latch-",
 ];
 
 pub(crate) fn put(operator: &Admin, path: &str, prefix: &str) -> String {
