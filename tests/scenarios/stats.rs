@@ -1,7 +1,7 @@
 //! A client's figures about acquires, holds and sessions.
 
 use crate::support::loss::Blow;
-use crate::support::{SOON, client, held, operator, proxied_client, settled, soon};
+use crate::support::{SOON, acquire, client, held, operator, proxied_client, settled, soon};
 use ground::until;
 use std::time::Duration;
 use zklock::further::{AcquireOutcome, Histogram};
@@ -109,10 +109,8 @@ async fn a_reentrant_hold_that_lingers_has_figures_for_each_grant() {
     }
     let stats = client.stats();
     assert_eq!(stats.lock("report").unwrap().acquires(AcquireOutcome::Granted), 6);
-    assert_eq!(
-        (stats.grants, stats.acquires(AcquireOutcome::Granted), stats.acquire_wait.count()),
-        (3, 6, 6)
-    );
+    assert_eq!((stats.grants, stats.acquires(AcquireOutcome::Granted)), (3, 6));
+    assert_eq!(stats.acquire_wait.count(), 6);
     assert_eq!(stats.queue_length.count(), 1, "there was one node");
 }
 
@@ -126,10 +124,7 @@ async fn a_lock_with_a_name_has_figures_of_its_own() {
 
     let hold = held(&named).await;
     assert_eq!(now(&client, "report"), (1, 0, true));
-    let waiter = tokio::spawn({
-        let named = named.clone();
-        async move { named.acquire().await }
-    });
+    let waiter = acquire(&named);
     assert!(until(SOON, || now(&client, "report") == (1, 1, true)), "{:?}", client.stats());
     assert!(soon(named.try_acquire()).await.unwrap().is_none());
     let in_vain = soon(named.acquire_timeout(Duration::from_millis(50))).await.unwrap_err();

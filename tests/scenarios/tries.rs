@@ -3,9 +3,8 @@
 
 use crate::support::{client, comes, held, operator, proxied_client, settled, soon};
 use ground::{Kind, Proxy};
-use std::time::Duration;
 use zklock::further::Naming;
-use zklock::{Client, Hold, Lock, LockSpec};
+use zklock::{Client, Lock, LockSpec};
 
 /// The request that removes a watch.
 const REMOVE_WATCHES: Kind = Kind::Other(18);
@@ -32,19 +31,6 @@ async fn until_remembered(client: &Client, lock: &Lock, proxy: &Proxy) {
     .await;
 }
 
-/// Tries until the lock is free: the notice may come some time after the release.
-async fn until_free(lock: &Lock) -> Hold {
-    soon(async {
-        loop {
-            if let Some(hold) = lock.try_acquire().await.unwrap() {
-                return hold;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_of_a_lock_that_was_busy_sends_nothing_until_the_holder_has_gone() {
     let (other, (client, proxy)) = (client().await, proxied_client().await);
@@ -61,7 +47,14 @@ async fn a_try_of_a_lock_that_was_busy_sends_nothing_until_the_holder_has_gone()
         until_remembered(&client, &tried, &proxy).await;
         assert_eq!(operator().children(tried.path()).len(), 1, "{case}: only the holder");
         soon(hold.release()).await.unwrap();
-        soon(until_free(&tried).await.release()).await.unwrap();
+        // The notice may come some time after the release.
+        let mut next = None;
+        comes(async || {
+            next = tried.try_acquire().await.unwrap();
+            next.is_some()
+        })
+        .await;
+        soon(next.unwrap().release()).await.unwrap();
     }
     settled(&client).await;
 }

@@ -114,11 +114,8 @@ async fn nothing_is_evicted_but_contenders_of_the_lock() {
         &format!("/evict/input/../input2/{inside}"),
         &format!("/evict/input/settings/{inside}"),
     ] {
-        says(
-            &soon(lock.evict(node)).await.unwrap_err(),
-            ErrorKind::InvalidInput,
-            &["not a contender", "/evict/input"],
-        );
+        let error = soon(lock.evict(node)).await.unwrap_err();
+        says(&error, ErrorKind::InvalidInput, &["not a contender", "/evict/input"]);
     }
     assert!(operator.stat("/evict/input/settings").is_some());
     // A node that could be a contender, but does not exist.

@@ -6,18 +6,6 @@ use ground::not_later;
 use std::time::{Duration, Instant};
 use zklock::{Client, ErrorKind, HoldState, Lock, LockSpec};
 
-/// A set with a lock of each kind below `root`.
-fn one_of_each(client: &Client, root: &str) -> Lock {
-    let locks = [
-        client.mutex(&format!("{root}/mutex")),
-        client.read_lock(&format!("{root}/read")),
-        client.write_lock(&format!("{root}/write")),
-        client.lock(&LockSpec::semaphore(&format!("{root}/semaphore"), 3).unwrap().permits(2)),
-        client.election(&format!("{root}/election")),
-    ];
-    client.all(&locks.map(Result::unwrap)).unwrap()
-}
-
 /// Two mutexes.
 fn pair(client: &Client, root: &str) -> Lock {
     client.all(&["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap())).unwrap()
@@ -26,8 +14,14 @@ fn pair(client: &Client, root: &str) -> Lock {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_of_all_kinds_is_one_hold_with_a_node_for_each() {
     let (root, operator, client) = ("/all/kinds", operator(), client().await);
-    let set = one_of_each(&client, root);
-    let hold = held(&set).await;
+    let locks = [
+        client.mutex("/all/kinds/mutex"),
+        client.read_lock("/all/kinds/read"),
+        client.write_lock("/all/kinds/write"),
+        client.lock(&LockSpec::semaphore("/all/kinds/semaphore", 3).unwrap().permits(2)),
+        client.election("/all/kinds/election"),
+    ];
+    let hold = held(&client.all(&locks.map(Result::unwrap)).unwrap()).await;
     let held_nodes: Vec<_> = hold.nodes().map(str::to_owned).collect();
     assert_eq!(held_nodes.len(), 6, "{held_nodes:?}");
     for place in ["mutex", "read", "write", "semaphore/leases", "election"] {

@@ -88,16 +88,12 @@ async fn a_node_that_lingers_is_taken_without_a_request() {
     let (client, proxy) = proxied_client().await;
     let lingering = LockSpec::mutex("/any/linger/b").unwrap().linger(Duration::from_secs(60));
     let lingering = client.lock(&lingering).unwrap();
-    let token = {
-        let hold = held(&lingering).await;
-        let token = hold.token();
-        soon(hold.release()).await.unwrap();
-        token
-    };
+    let first = held(&lingering).await;
+    soon(first.release()).await.unwrap();
     let choice = client.any(&[client.mutex("/any/linger/a").unwrap(), lingering]).unwrap();
     proxy.record();
     let hold = soon(choice.try_acquire()).await.unwrap().expect("it is kept");
-    assert_eq!((hold.path(), hold.token()), ("/any/linger/b", token));
+    assert_eq!((hold.path(), hold.token()), ("/any/linger/b", first.token()));
     assert_eq!(proxy.counts().requests(Kind::Create), 0);
     assert_eq!(operator().children("/any/linger/b").len(), 1);
     // While it is held, the other is free.

@@ -4,16 +4,10 @@ use crate::support::strangers::restricted;
 use crate::support::{SOON, acquire, client, operator, options, proxied_client, says, settled, soon};
 use ground::wire::{Failure, Mode};
 use ground::{Action, Kind, Trigger, or_once_more, shared};
-use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::time::Duration;
 use zklock::{Client, ClientOptions, Error, ErrorKind};
 use zookeeper_client::Permission;
-
-/// All nodes on the shared server at this path and below.
-fn tree(below: &str) -> BTreeSet<String> {
-    operator().tree(below)
-}
 
 async fn connecting(options: ClientOptions) -> Error {
     soon(Client::connect(options)).await.map(drop).unwrap_err()
@@ -49,11 +43,8 @@ async fn the_limits_of_what_may_be_asked_for_are_accepted() {
 async fn hosts_that_are_not_known_are_told_from_those_where_nobody_listens() {
     let quick = |hosts: &str| options(hosts).connect_timeout(Duration::from_secs(3));
     let error = connecting(options("no-such-host.invalid:2181")).await;
-    says(
-        &error,
-        ErrorKind::Unreachable,
-        &["none of the hosts is known", "no-such-host.invalid", "check the names"],
-    );
+    let parts = ["none of the hosts is known", "no-such-host.invalid", "check the names"];
+    says(&error, ErrorKind::Unreachable, &parts);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let error = connecting(quick(&closed)).await;
     if !error.to_string().contains("refused") {
@@ -74,7 +65,7 @@ async fn a_chroot_that_is_missing_is_named_and_not_made() {
     says(&error, ErrorKind::Refused, &["/bad-chroot/none does not exist", "create it"]);
     let error = connecting(options(&hosts).chroot("/bad-chroot")).await;
     says(&error, ErrorKind::Refused, &["/bad-chroot does not exist"]);
-    assert!(tree("/bad-chroot").is_empty());
+    assert!(operator().tree("/bad-chroot").is_empty());
 
     // If it is deleted later, an acquire does not create it.
     let admin = operator();
@@ -83,13 +74,10 @@ async fn a_chroot_that_is_missing_is_named_and_not_made() {
     let lock = client.mutex("/a/b").unwrap();
     soon(soon(lock.acquire()).await.unwrap().release()).await.unwrap();
     admin.delete_tree("/bad-chroot-gone");
-    says(
-        &soon(lock.acquire()).await.unwrap_err(),
-        ErrorKind::Refused,
-        &["/a/b", "the chroot does not exist"],
-    );
+    let error = soon(lock.acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["/a/b", "the chroot does not exist"]);
     settled(&client).await;
-    assert!(tree("/bad-chroot-gone").is_empty());
+    assert!(operator().tree("/bad-chroot-gone").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -110,7 +98,7 @@ async fn a_closed_client_says_so_and_does_nothing() {
     says(&soon(other.acquire()).await.unwrap_err(), ErrorKind::Closed, &telling);
     assert_eq!((client.session_id(), client.session_timeout(), client.stats().owed), (None, None, 0));
     assert_eq!(proxy.counts().requests(Kind::Any), 0);
-    assert!(tree("/bad-closed").is_empty());
+    assert!(operator().tree("/bad-closed").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

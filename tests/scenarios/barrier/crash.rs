@@ -10,17 +10,6 @@ use zklock_testkit::Server;
 /// So long a session timeout that a member which only looks again after that fails the test.
 const LONG: Duration = Duration::from_secs(120);
 
-fn patient() -> Server {
-    Server::builder().session_timeouts(LONG, LONG).start().unwrap()
-}
-
-/// A client of this server behind a proxy.
-async fn behind_a_proxy(server: &Server) -> (Client, Proxy) {
-    let proxy = Proxy::start(server.address());
-    let options = ClientOptions::new(&proxy.connect_string()).session_timeout(LONG);
-    (soon(Client::connect(options)).await.unwrap(), proxy)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_whose_session_ends_is_told_and_the_others_do_not_wait_for_it() {
     let (operator, path) = (operator(), "/crash/within");
@@ -98,8 +87,11 @@ async fn a_lost_notification_delays_by_a_session_timeout_at_most() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_changes_while_a_member_looks_around_is_not_missed() {
-    let (server, path) = (patient(), "/crash/meanwhile");
-    let ((one, proxy), other) = (behind_a_proxy(&server).await, embedded::client_with(&server, LONG).await);
+    let server = Server::builder().session_timeouts(LONG, LONG).start().unwrap();
+    let (proxy, path) = (Proxy::start(server.address()), "/crash/meanwhile");
+    let options = ClientOptions::new(&proxy.connect_string()).session_timeout(LONG);
+    let one = soon(Client::connect(options)).await.unwrap();
+    let other = embedded::client_with(&server, LONG).await;
     // A round that crashed has left it behind, so a member reads who is older before it waits.
     let ready = format!("{path}/ready");
     server.put(&ready, "").unwrap();

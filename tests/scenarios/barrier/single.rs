@@ -183,11 +183,8 @@ async fn what_cannot_be_done_is_said() {
     let barrier = client.barrier(path).unwrap();
     assert!(soon(barrier.set()).await.unwrap());
     operator.create(&format!("{path}/child"), "");
-    says(
-        &soon(barrier.remove()).await.unwrap_err(),
-        ErrorKind::Refused,
-        &[path, "was not removed", "has children: delete those first"],
-    );
+    let error = soon(barrier.remove()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &[path, "was not removed", "has children: delete those first"]);
     operator.delete_tree(path);
     soon(client.close()).await.unwrap();
     assert_eq!(soon(barrier.set()).await.unwrap_err().kind(), ErrorKind::Closed);

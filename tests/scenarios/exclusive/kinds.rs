@@ -110,15 +110,13 @@ const SETS: Contest = Contest {
     places: SET.places,
     lock: |client, path, number| match number % 3 {
         0 => ((SET.rival)(client, path), 1),
-        _ => (set(client, path), 1),
+        _ => {
+            let [b, a] = [client.write_lock(&format!("{path}/b")), client.mutex(&format!("{path}/a"))];
+            (client.all(&[b.unwrap(), a.unwrap()]).unwrap(), 1)
+        }
     },
     ..MUTEX
 };
-
-fn set(client: &Client, path: &str) -> Lock {
-    let [b, a] = [client.write_lock(&format!("{path}/b")), client.mutex(&format!("{path}/a"))];
-    client.all(&[b.unwrap(), a.unwrap()]).unwrap()
-}
 
 const SINGLE_NODE: Contest = Contest {
     path: "/exclusive/single-node",

@@ -4,7 +4,7 @@
 //! Each test throws dice, always the same: a few seconds' worth, or as many seconds as `ZKLOCK_FUZZ_SECONDS` says, then
 //! with other dice each time. A failure names the seed; `ZKLOCK_FUZZ_SEED` begins with that one.
 
-use crate::support::fake::{Fake, Over, Request, Says, certificate, panics, reply};
+use crate::support::fake::{Fake, Over, Request, Says, buffer, certificate, panics, reply};
 use crate::support::soon;
 use ground::Dice;
 use std::sync::{Arc, Mutex};
@@ -191,10 +191,6 @@ fn messages() {
     });
 }
 
-fn text(bytes: &[u8]) -> Vec<u8> {
-    [&(bytes.len() as u32).to_be_bytes(), bytes].concat()
-}
-
 /// A reply that is more or less what a server would write. More than half of the requests get a good one.
 fn some_reply(dice: &mut Dice, request: &Request, created: &mut Vec<Vec<u8>>) -> Vec<u8> {
     let mut stat = [0_u8; 68];
@@ -203,12 +199,12 @@ fn some_reply(dice: &mut Dice, request: &Request, created: &mut Vec<Vec<u8>>) ->
         1 | 15 | 19 | 21 => {
             let path = [&request.path[..], b"0000000001"].concat();
             created.push(path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec());
-            [text(&path), stat.to_vec()].concat()
+            [buffer(&path), stat.to_vec()].concat()
         }
         3 | 5 => stat.to_vec(),
-        4 => [text(b"data"), stat.to_vec()].concat(),
+        4 => [buffer(b"data"), stat.to_vec()].concat(),
         8 => {
-            let names: Vec<u8> = created.iter().flat_map(|name| text(name)).collect();
+            let names: Vec<u8> = created.iter().flat_map(|name| buffer(name)).collect();
             [&(created.len() as u32).to_be_bytes()[..], &names].concat()
         }
         14 => {
@@ -229,7 +225,10 @@ fn some_reply(dice: &mut Dice, request: &Request, created: &mut Vec<Vec<u8>>) ->
                 bytes.iter_mut().skip(at).zip(number).for_each(|(byte, new)| *byte = new);
             }
             2 => bytes.truncate(at),
-            3 => bytes.extend(reply(-1, 0, &[&[0, 0, 0, 2, 0, 0, 0, 3][..], &text(&request.path)].concat())),
+            3 => {
+                let event = [&[0, 0, 0, 2, 0, 0, 0, 3][..], &buffer(&request.path)].concat();
+                bytes.extend(reply(-1, 0, &event));
+            }
             _ => {
                 bytes.truncate(at);
                 let length = (at.max(4) - 4) as u32;

@@ -21,10 +21,6 @@ const CHANGES: [(&str, Change); 7] = [
     ("the reply to something else", |body| body.splice(16.., [0; 9]).for_each(drop)),
 ];
 
-fn changed(proxy: &Proxy, kind: Kind, path: &str, change: Change) -> ground::Hook {
-    proxy.on(Trigger::reply(kind).path(path).then(Action::Rewrite(Box::new(change))))
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reply_that_was_changed_costs_its_connection_and_grants_nothing() {
     let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/hostile/changed");
@@ -36,7 +32,8 @@ async fn a_reply_that_was_changed_costs_its_connection_and_grants_nothing() {
             let accepted = proxy.accepted();
             // The client waits for the first one, and so reads its node.
             let first = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-");
-            let hook = changed(&proxy, kind, path, change);
+            let change = Action::Rewrite(Box::new(change));
+            let hook = proxy.on(Trigger::reply(kind).path(path).then(change));
             let task = acquire(&lock);
             assert!(tokio::task::block_in_place(|| hook.wait(SOON)), "{kind:?}: {name}");
             operator.wait_for_children(path, 2, SOON);

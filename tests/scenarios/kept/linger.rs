@@ -6,23 +6,17 @@ use crate::support::{SOON, acquire, client, granted, held, operator, proxied_cli
 use ground::Direction;
 use std::collections::BTreeSet;
 use std::time::Duration;
+use zklock::LockSpec;
 use zklock::further::{Naming, Role};
-use zklock::{Client, Lock, LockSpec};
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A lock whose node lingers, without a holder.
-async fn idle(client: &Client, path: &str) -> Lock {
-    let lock = client.lock(&LockSpec::mutex(path).unwrap().linger(LONG)).unwrap();
-    soon(held(&lock).await.release()).await.unwrap();
-    lock
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_taken_while_no_server_answers_for_as_long_as_its_lease_runs() {
     let (client, proxy) = proxied_client().await;
-    let lock = idle(&client, "/linger/again").await;
+    let lock = client.lock(&LockSpec::mutex("/linger/again").unwrap().linger(LONG)).unwrap();
+    soon(held(&lock).await.release()).await.unwrap();
     let first = held(&lock).await;
     let token = first.token();
     soon(first.release()).await.unwrap();

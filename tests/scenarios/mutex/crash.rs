@@ -77,10 +77,6 @@ impl Holder {
         };
         assert!(until(SOON, stopped), "SIGSTOP has no effect");
     }
-
-    fn resume(&self) {
-        self.0.signal(Signal::CONT);
-    }
 }
 
 fn tick() -> Duration {
@@ -120,7 +116,7 @@ async fn a_process_paused_past_its_session_wakes_with_a_hold_that_is_valid_for_n
     assert!(hold.token().value() > token);
     assert!(operator().stat(&node).is_none());
 
-    process.resume();
+    process.0.signal(Signal::CONT);
     let (word, valid_for, state) = process.look();
     assert_eq!((&*word, valid_for), ("woke", Duration::ZERO), "{state}");
     assert!(state == "AtRisk" || state.starts_with("Lost"), "{state}");

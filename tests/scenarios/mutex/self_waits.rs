@@ -17,10 +17,6 @@ fn told(path: &str) -> usize {
     lines.len()
 }
 
-fn release_elsewhere(hold: zklock::Hold) {
-    drop(tokio::spawn(async move { hold.release().await.unwrap() }));
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_waits_until_its_time_is_over_or_another_releases_it() {
     collect();
@@ -46,7 +42,7 @@ async fn it_waits_until_its_time_is_over_or_another_releases_it() {
     let next = acquire(&lock);
     assert_eq!(told(path), 3);
     let token = hold.token();
-    release_elsewhere(hold);
+    drop(tokio::spawn(async move { hold.release().await.unwrap() }));
     let again = soon(again).await.unwrap();
     assert!(again.token() > token && !next.is_finished());
     again.release().await.unwrap();
@@ -60,10 +56,7 @@ async fn an_ordinary_wait_is_not_told_of() {
     let (client, path) = (client().await, "/self-waits/ordinary");
     let lock = client.mutex(path).unwrap();
     let hold = soon(lock.acquire()).await.unwrap();
-    let other = tokio::spawn({
-        let lock = lock.clone();
-        async move { lock.acquire_timeout(SOON).await }
-    });
+    let other = acquire(&lock);
     operator().wait_for_children(path, 2, SOON);
     hold.release().await.unwrap();
     soon(other).await.unwrap().unwrap().release().await.unwrap();

@@ -6,7 +6,7 @@ use crate::support::{SOON, client, operator, says, settled, soon};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use zklock::further::Naming;
-use zklock::{Client, ErrorKind, Hold, Lock, LockSpec};
+use zklock::{ErrorKind, Hold, LockSpec};
 
 /// The task that gets the hold writes until it is told to stop, and reports whether it was alone until then.
 fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {
@@ -20,20 +20,15 @@ fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>)
     (stop, writes)
 }
 
-/// All locks with which the acquirer may want to read.
-fn readers(client: &Client, path: &str, naming: &Naming) -> [Lock; 2] {
-    [false, true].map(|reentrant| {
-        client.lock(&LockSpec::read_lock(path).unwrap().reentrant(reentrant).naming(naming.clone())).unwrap()
-    })
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
     for naming in [Naming::Curator, Naming::Kazoo] {
         let (client, operator, path) =
             (client().await, operator(), format!("/rwlock/handed-over-{naming:?}"));
         let write = client.lock(&LockSpec::write_lock(&path).unwrap().naming(naming.clone())).unwrap();
-        for read in readers(&client, &path, &naming) {
+        for reentrant in [false, true] {
+            let read = LockSpec::read_lock(&path).unwrap().reentrant(reentrant).naming(naming.clone());
+            let read = client.lock(&read).unwrap();
             let hold = soon(write.acquire()).await.unwrap();
             let token = hold.token();
             let (stop, writes) = hand_over(hold);

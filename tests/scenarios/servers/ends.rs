@@ -26,11 +26,6 @@ fn isolate_leader(ensemble: &Ensemble) -> Instant {
     Instant::now()
 }
 
-/// When the leader ends a session that it has not heard of since then. Asking the leader would keep the session alive.
-fn over_to_leader(isolated: Instant) -> Instant {
-    isolated + SESSION + 3 * TICK
-}
-
 /// Kills the leader before its followers have heard anything, and waits until one of them leads.
 fn leader_is_killed(ensemble: &Ensemble) -> Admin {
     let killed = ensemble.leader();
@@ -60,7 +55,8 @@ async fn a_release_does_not_believe_it() {
     let node = hold.node().to_owned();
     let release = hold.release();
     let says_so = async {
-        tokio::time::sleep_until(over_to_leader(isolated).into()).await;
+        // By then the leader has ended a session that it has not heard of since. Asking it would keep the session alive.
+        tokio::time::sleep_until((isolated + SESSION + 3 * TICK).into()).await;
         near.refuse(true);
         near.cut();
         far.refuse(false);

@@ -1,6 +1,6 @@
 //! A server that opens sessions, and then gives any answer that a test wants, however wrong.
 
-use ground::wire::codec::Reader;
+use ground::wire::codec::{Reader, Writer};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -16,10 +16,14 @@ use zklock::further::Tls;
 const PING: i32 = -2;
 const LONGEST: usize = 1 << 20;
 
+/// These bytes with their length in front.
+pub(crate) fn buffer(bytes: &[u8]) -> Vec<u8> {
+    Writer(bytes.to_vec()).framed()
+}
+
 /// A frame with this in it.
 pub(crate) fn frame(parts: &[&[u8]]) -> Vec<u8> {
-    let body = parts.concat();
-    [&(body.len() as u32).to_be_bytes(), &body[..]].concat()
+    buffer(&parts.concat())
 }
 
 /// The greeting for a new session.

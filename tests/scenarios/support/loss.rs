@@ -45,13 +45,8 @@ pub(crate) fn just_after_a_heartbeat(proxy: &Proxy) {
     assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
 }
 
-/// The holder learns of it within a heartbeat, by polling and by waiting, and for good.
-pub(crate) async fn told_of(kind: &LockKind, blow: Blow) {
-    loss_timeout(kind, None, blow).await;
-}
-
-/// The same for a hold within another hold of the same owner.
-pub(crate) async fn loss_timeout(kind: &LockKind, outer: Option<fn(&Client, &str) -> Lock>, blow: Blow) {
+/// The holder learns of it within a heartbeat, by polling and by waiting, and for good; also within an outer hold of its owner.
+pub(crate) async fn told_of(kind: &LockKind, outer: Option<fn(&Client, &str) -> Lock>, blow: Blow) {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let within = if outer.is_some() { "within-" } else { "" };
     let path = &format!("/told-{within}{}-{blow:?}", kind.name);

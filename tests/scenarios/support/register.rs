@@ -22,6 +22,7 @@ struct Entries {
     /// All holds that were not released, including lost ones: a lost hold must never be valid again. They are not kept alive:
     /// the hold of a contender that fails must be dropped, or the others would wait for ever.
     holds: Vec<(Weak<Hold>, u32)>,
+    /// Token and weight of all grants, in their order.
     grants: Vec<(u64, u32)>,
     most: usize,
 }
@@ -64,16 +65,11 @@ impl Register {
         self.entries().most
     }
 
-    /// Token and weight of all grants, in their order.
-    fn grants(&self) -> Vec<(u64, u32)> {
-        self.entries().grants.clone()
-    }
-
     /// Asserts that of any two holds that exclude each other, the tokens are like this: `u64::lt`, or `u64::le` if several holders
     /// of one process may share a token.
     #[track_caller]
     pub(crate) fn assert_ordered(&self, is_right: fn(&u64, &u64) -> bool) {
-        let grants = self.grants();
+        let grants = &self.entries().grants;
         for (at, (token, weight)) in grants.iter().enumerate() {
             for (before, other) in &grants[..at] {
                 let excluded = weight + other > self.limit;

@@ -12,9 +12,7 @@ const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 const PATH: &str = "/locks/report";
 
 /// Sessions only end at full ticks.
-fn server_tick() -> Duration {
-    Duration::from_secs(2)
-}
+const TICK: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_is_connected_and_well_outlives_any_leap_of_the_clock() {
@@ -52,7 +50,7 @@ fn a_session_without_a_connection_ends_when_its_timeout_and_a_tick_have_passed_a
     assert!(server.cut_session(raw.session));
     server.advance(HALF_A_MINUTE - Duration::from_millis(1));
     assert_eq!(server.sessions().len(), 1, "too early");
-    server.advance(server_tick() + Duration::from_millis(1));
+    server.advance(TICK + Duration::from_millis(1));
     assert_eq!((server.sessions(), server.children("/mine")), (vec![], None));
 }
 

@@ -33,7 +33,7 @@ fn what_waits_for_a_frozen_session_comes_when_it_is_thawed() {
 }
 
 #[test]
-fn a_frozen_server_takes_connections_and_says_nothing() {
+fn a_frozen_server_takes_connections_and_answers_neither_requests_nor_words() {
     let server = manual();
     let mut old = Raw::open(&server);
     server.freeze();
@@ -43,17 +43,11 @@ fn a_frozen_server_takes_connections_and_says_nothing() {
     assert_eq!(old.answer_within(A_WHILE), None);
     assert!(!new.is_closed(A_WHILE), "it is accepted");
     assert_eq!(server.sessions().len(), 1, "nothing is carried out");
-    server.thaw();
-    assert_eq!(old.answer().xid, 1);
-    new.greeted().unwrap();
-}
-
-#[test]
-fn a_frozen_server_answers_no_words() {
-    let server = manual();
-    server.freeze();
     let mut raw = Raw::silent(server.address());
     std::io::Write::write_all(&mut raw.stream, b"ruok").unwrap();
     assert!(!raw.is_closed(A_WHILE), "it is as silent as a server that stands");
     assert_eq!(raw.stream.peek(&mut [0]).map_err(|error| error.kind()), Err(std::io::ErrorKind::WouldBlock));
+    server.thaw();
+    assert_eq!(old.answer().xid, 1);
+    new.greeted().unwrap();
 }

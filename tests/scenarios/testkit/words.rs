@@ -85,10 +85,8 @@ fn where_it_runs_and_how_it_was_made_is_told_in_pairs() {
         assert_eq!(figure(&configuration, name), value, "{name}");
     }
     let environment = ask(&server, b"envi");
-    assert!(
-        environment.starts_with("Environment:\nzookeeper.version=3.8.0-zklock-testkit-"),
-        "{environment}"
-    );
+    let version = "Environment:\nzookeeper.version=3.8.0-zklock-testkit-";
+    assert!(environment.starts_with(version), "{environment}");
     assert_eq!(figure(&environment, "os.name="), "Linux");
     let version = figure(&ask(&server, b"mntr"), "zk_version\t");
     assert!(version.contains("zklock-testkit"), "nobody takes it for a real one: {version}");

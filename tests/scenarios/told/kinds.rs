@@ -1,7 +1,7 @@
 //! Promise 6, as every kind keeps it: a holder learns of a lost hold within one heartbeat, whatever the cause.
 
 use crate::support::kinds::{self, LockKind, MUTEX, PERMITS, READER, WRITER, of_each};
-use crate::support::loss::{Blow, just_after_a_heartbeat, loss_timeout, told_of};
+use crate::support::loss::{Blow, just_after_a_heartbeat, told_of};
 use crate::support::permits::semaphore;
 use crate::support::timing::Noise;
 use crate::support::{
@@ -22,18 +22,18 @@ const SET: LockKind = LockKind {
 };
 
 async fn told_of_the_end_of_the_session(kind: &LockKind) {
-    told_of(kind, Blow::Expiry).await;
+    told_of(kind, None, Blow::Expiry).await;
 }
 
 async fn told_of_a_deletion(kind: &LockKind) {
-    told_of(kind, Blow::NodeDeleted).await;
-    told_of(kind, Blow::ParentDeleted).await;
+    told_of(kind, None, Blow::NodeDeleted).await;
+    told_of(kind, None, Blow::ParentDeleted).await;
 }
 
 /// A reader within its own writer.
 async fn told_of_anything(kind: &LockKind) {
     for blow in Blow::ALL {
-        loss_timeout(kind, Some(reentrant_write), blow).await;
+        told_of(kind, Some(reentrant_write), blow).await;
     }
 }
 
