@@ -10,7 +10,6 @@ use crate::jobs::Between;
 use crate::judge::{SESSION, TICK};
 use crate::record::lock;
 use crate::report::now;
-use crate::servers::Kind;
 use crate::workers::JOBS;
 
 /// How long the servers may take until they serve again. A server that was left alone asks for a leader ever more rarely, up to once
@@ -22,8 +21,8 @@ const TEN_YEARS: i64 = 87_660 * HOUR;
 /// One kind of fault, of servers or of clients.
 pub(crate) struct Fault<Strike> {
     pub(crate) name: &'static str,
-    /// The kind of servers that it is for, unless it is for all.
-    pub(crate) only: Option<Kind>,
+    /// Whether it needs servers that serve.
+    pub(crate) is_served: bool,
     pub(crate) strike: Strike,
 }
 
@@ -33,11 +32,7 @@ type Act = fn(&mut Field, usize) -> io::Result<()>;
 pub(crate) type AtServer = (Whom, Act);
 
 const fn fault(name: &'static str, whom: Whom, act: Act) -> Fault<AtServer> {
-    Fault { name, only: None, strike: (whom, act) }
-}
-
-const fn of_zookeeper(name: &'static str, whom: Whom, act: Act) -> Fault<AtServer> {
-    Fault { name, only: Some(Kind::ZooKeeper), strike: (whom, act) }
+    Fault { name, is_served: false, strike: (whom, act) }
 }
 
 pub(crate) const OF_SERVERS: &[Fault<AtServer>] = &[
@@ -59,21 +54,19 @@ pub(crate) const OF_SERVERS: &[Fault<AtServer>] = &[
         at.iter().for_each(|at| field.servers.start(*at));
         mended(field)
     }),
-    of_zookeeper("shorter sessions granted", follower, |field, at| {
+    fault("shorter sessions granted", follower, |field, at| {
         grant_at_most(field, at, SESSION / 2);
         lasts(field, 5, 20)?;
         grant_at_most(field, at, SESSION * 10);
         mended(field)
     }),
-    of_zookeeper("date of the leader an hour ahead", leader, |field, at| wrong_date(field, at, HOUR)),
-    of_zookeeper("date of the leader an hour behind", leader, |field, at| wrong_date(field, at, -HOUR)),
-    of_zookeeper("date of the leader ten years ahead", leader, |field, at| wrong_date(field, at, TEN_YEARS)),
-    of_zookeeper("date of the leader ten years behind", leader, |field, at| {
-        wrong_date(field, at, -TEN_YEARS)
-    }),
-    of_zookeeper("slow disk of the leader", leader, slow_disk),
-    of_zookeeper("slow disk of a follower", follower, slow_disk),
-    of_zookeeper("full disk", any, |field, at| {
+    fault("date of the leader an hour ahead", leader, |field, at| wrong_date(field, at, HOUR)),
+    fault("date of the leader an hour behind", leader, |field, at| wrong_date(field, at, -HOUR)),
+    fault("date of the leader ten years ahead", leader, |field, at| wrong_date(field, at, TEN_YEARS)),
+    fault("date of the leader ten years behind", leader, |field, at| wrong_date(field, at, -TEN_YEARS)),
+    fault("slow disk of the leader", leader, slow_disk),
+    fault("slow disk of a follower", follower, slow_disk),
+    fault("full disk", any, |field, at| {
         disk(field, at, "full")?;
         // It may have ended by itself, or have stopped working.
         field.servers.stop(at);
@@ -97,14 +90,14 @@ fn grant_at_most(field: &Field, at: usize, timeout: Duration) {
     let least = millis.min(2 * TICK.as_millis());
     field
         .servers
-        .zookeeper()
+        .ensemble()
         .server(at)
         .restart_with(&format!("minSessionTimeout={least}\nmaxSessionTimeout={millis}"));
 }
 
 /// Gives the disk of a server this order for a time: see disk.c.
 fn disk(field: &mut Field, at: usize, order: &str) -> io::Result<()> {
-    let orders = field.servers.zookeeper().server(at).home().join(DISK);
+    let orders = field.servers.ensemble().server(at).home().join(DISK);
     std::fs::write(&orders, order)?;
     lasts(field, 5, 20)?;
     std::fs::remove_file(orders)
@@ -118,7 +111,7 @@ fn slow_disk(field: &mut Field, at: usize) -> io::Result<()> {
 /// Gives a server a date that is wrong by so many seconds for a time. If it was ahead, an operator then deletes the records that
 /// are from the future by more than a period, as the errors say.
 fn wrong_date(field: &mut Field, at: usize, seconds: i64) -> io::Result<()> {
-    let date = field.servers.zookeeper().server(at).home().join(DATE);
+    let date = field.servers.ensemble().server(at).home().join(DATE);
     let begin = now();
     field.register.book.jobs.date_is_wrong(Between(begin, u64::MAX));
     std::fs::write(&date, seconds.to_string())?;
@@ -194,12 +187,12 @@ fn killed(field: &mut Field, at: usize) -> io::Result<()> {
 /// Gives a server an empty disk, as an operator would. After a full disk its files may be so broken that it does not start
 /// again. The other two servers have everything that was ever confirmed.
 fn with_new_disk(field: &mut Field, at: usize) -> io::Result<()> {
-    let figures = field.servers.zookeeper().leader_now().map(Server::mntr).unwrap_or_default();
+    let figures = field.servers.ensemble().leader_now().map(Server::mntr).unwrap_or_default();
     // Some versions print it as a floating point number.
     if !figures.get("zk_synced_followers").is_some_and(|count| count.starts_with('1')) {
         return Err(io::Error::other("one server has lost its disk, and the two others are not in step"));
     }
-    let server = field.servers.zookeeper().server(at);
+    let server = field.servers.ensemble().server(at);
     server.stop();
     std::fs::remove_dir_all(server.home().join("data/version-2"))?;
     server.start();

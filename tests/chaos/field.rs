@@ -10,7 +10,7 @@ use crate::handover::{Struck, Whom};
 use crate::judge::SESSION;
 use crate::register::Register;
 use crate::report::now;
-use crate::servers::{Kind, Servers};
+use crate::servers::Servers;
 use crate::swarm::Swarm;
 use crate::workers::{PLACES, Program, Workers};
 
@@ -59,9 +59,7 @@ impl Field {
             stalls: Vec::new(),
             troubles: Vec::new(),
         };
-        if field.servers.kind() == Kind::ZooKeeper {
-            field.prepare();
-        }
+        field.prepare();
         Ok(field)
     }
 

@@ -22,18 +22,17 @@ use field::Field;
 use handover::{Struck, Whom};
 use judge::{SESSION, TICK};
 use report::{Report, now};
-use servers::{Kind, Servers};
+use servers::Servers;
 use swarm::{OF_CLIENTS, Swarm};
 use workers::{PROGRAMS, Program};
 
-const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--waits] [--until-found]
+const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--waits] [--until-found]
 
-  --etcd      servers and locks of etcd, in place of ZooKeeper's
   --seconds   how long faults come, 60 by default
   --seed      which faults come, and what the workers do; by default another one each time
-  --version   of the servers, such as 3.9.5 (of etcd: 3.7.3); by default what is installed
-  --clock     how much faster ZooKeeper's clocks run, such as 1.015; jobs are left out, because this machine's clock judges them
-  --workers   rust, rust-once, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf; with --etcd: etcd, etcd-deaf
+  --version   of the servers, such as 3.9.5; by default what is installed
+  --clock     how much faster the servers' clocks run, such as 1.015; jobs are left out, because this machine's clock judges them
+  --workers   rust, rust-once, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf
   --fault     only those with this in their names
   --pace      how long it is from one fault of clients to the next, 2000 by default
   --rest      how long it is from the end of one fault of servers to the next, 2000 by default
@@ -42,7 +41,6 @@ const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] 
   --until-found   it is over as soon as zklock is found to lie";
 
 struct Options {
-    of: Kind,
     seconds: u64,
     seed: u64,
     version: Option<String>,
@@ -59,7 +57,6 @@ struct Options {
 fn options() -> Result<Options, String> {
     let seed = u64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis());
     let mut options = Options {
-        of: Kind::ZooKeeper,
         seconds: 60,
         seed: seed.unwrap_or_default(),
         version: None,
@@ -77,7 +74,6 @@ fn options() -> Result<Options, String> {
         let mut next = || words.next().ok_or(format!("{word} needs a value"));
         let number = |text: String| text.parse::<u64>().map_err(|_| format!("no number: {text}"));
         match word.as_str() {
-            "--etcd" => options.of = Kind::Etcd,
             "--seconds" => options.seconds = number(next()?)?,
             "--seed" => options.seed = number(next()?)?,
             "--version" => options.version = Some(next()?),
@@ -95,23 +91,17 @@ fn options() -> Result<Options, String> {
     if chosen(OF_SERVERS, &options).is_empty() && chosen(OF_CLIENTS, &options).is_empty() {
         return Err(format!("no fault {}", options.fault));
     }
-    if options.clock.is_some() && options.of == Kind::Etcd {
-        return Err("--clock is for ZooKeeper: what is preloaded does not reach etcd".to_owned());
-    }
     Ok(options)
 }
 
 /// The programs, each as often as it must run.
 fn programs(options: &Options) -> Result<Vec<&'static Program>, String> {
-    let usual = match options.of {
-        Kind::ZooKeeper => "rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2,rust-once=4",
-        Kind::Etcd => "etcd=6,etcd-deaf=6",
-    };
+    let usual = "rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2,rust-once=4";
     let text = if options.workers.is_empty() { usual } else { &options.workers };
     let mut programs = Vec::new();
     for word in text.split(',') {
         let (name, count) = word.split_once('=').unwrap_or((word, "1"));
-        let is_it = |program: &&Program| program.name == name && program.of == options.of;
+        let is_it = |program: &&Program| program.name == name;
         let program = PROGRAMS.iter().find(is_it).ok_or(format!("no worker {name}"))?;
         let count = count.parse().map_err(|_| format!("no number: {count}"))?;
         programs.extend(std::iter::repeat_n(program, count));
@@ -124,8 +114,7 @@ fn programs(options: &Options) -> Result<Vec<&'static Program>, String> {
 
 /// The faults among these that the options ask for.
 fn chosen<Strike>(all: &'static [Fault<Strike>], options: &Options) -> Vec<&'static Fault<Strike>> {
-    let is_for = |only: Option<Kind>| only.is_none_or(|kind| kind == options.of);
-    all.iter().filter(|fault| is_for(fault.only) && fault.name.contains(&options.fault)).collect()
+    all.iter().filter(|fault| fault.name.contains(&options.fault)).collect()
 }
 
 fn main() -> ExitCode {
@@ -151,10 +140,7 @@ fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
     std::fs::create_dir_all(&options.folder)?;
     let Options { seconds, seed, version, clock, .. } = options;
     println!("chaos: seed {seed}, {seconds} s, what is said goes to {}", options.folder.display());
-    let servers = match options.of {
-        Kind::ZooKeeper => Servers::of_zookeeper(version.as_deref(), clock.as_deref()),
-        Kind::Etcd => Servers::of_etcd(),
-    };
+    let servers = Servers::start_all(version.as_deref(), clock.as_deref());
     let mut field = Field::open(&options.folder, *seed, servers.map_err(io::Error::other)?)?;
     for (at, program) in programs.iter().enumerate() {
         let seed = field.dice.throw();

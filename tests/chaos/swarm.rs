@@ -5,13 +5,13 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use ground::wire::try_expire;
-use ground::{Dice, Direction, Key, Proxy, Server};
+use ground::{Dice, Direction, Proxy, Server};
 
 use crate::faults::{Fault, around, millis, sessions};
 use crate::field::Field;
 use crate::handover::{Struck, Whom};
 use crate::report::now;
-use crate::servers::{Kind, Servers};
+use crate::servers::Servers;
 use crate::workers::Worker;
 
 /// The consequences of a fault that has struck.
@@ -29,12 +29,12 @@ pub(crate) type Mend = Box<dyn FnOnce(&mut Field)>;
 pub(crate) type AtClients = fn(&mut Field, usize, &mut Dice) -> io::Result<Course>;
 
 const fn fault(name: &'static str, strike: AtClients) -> Fault<AtClients> {
-    Fault { name, only: None, strike }
+    Fault { name, is_served: false, strike }
 }
 
-/// One that needs an operator of those servers, which must also serve.
-const fn by_operator(name: &'static str, of: Kind, strike: AtClients) -> Fault<AtClients> {
-    Fault { name, only: Some(of), strike }
+/// One that needs an operator.
+const fn by_operator(name: &'static str, strike: AtClients) -> Fault<AtClients> {
+    Fault { name, is_served: true, strike }
 }
 
 pub(crate) const OF_CLIENTS: &[Fault<AtClients>] = &[
@@ -73,8 +73,8 @@ pub(crate) const OF_CLIENTS: &[Fault<AtClients>] = &[
         field.start(worker.program, worker.group, dice.throw())?;
         Ok(Course::Over)
     }),
-    by_operator("session ended", Kind::ZooKeeper, |field, group, dice| {
-        let address = field.servers.zookeeper().leader_now().map(Server::address);
+    by_operator("session ended", |field, group, dice| {
+        let address = field.servers.ensemble().leader_now().map(Server::address);
         let latest: Vec<_> = field.groups[group].iter().filter_map(|way| way.session().pop()).collect();
         let (Some(address), false) = (address, latest.is_empty()) else { return Ok(Course::Missed) };
         let (id, password, _) = dice.pick(&latest);
@@ -96,7 +96,7 @@ pub(crate) const OF_CLIENTS: &[Fault<AtClients>] = &[
         field.groups[group].iter().for_each(Proxy::thaw);
         Ok(Course::Over)
     }),
-    by_operator("node deleted", Kind::ZooKeeper, |field, _, dice| {
+    by_operator("node deleted", |field, _, dice| {
         let Some(admin) = field.servers.try_admin() else { return Ok(Course::Missed) };
         let mut nodes = field.servers.contenders().unwrap_or_default();
         // The judge knows nodes by their names, and a single-node lock's node always has the same name.
@@ -108,31 +108,6 @@ pub(crate) const OF_CLIENTS: &[Fault<AtClients>] = &[
         take_away(field, vec![node.clone()], |_| {
             // Its owner may have been quicker.
             let _ = admin.try_delete(&node);
-        });
-        Ok(Course::Over)
-    }),
-    by_operator("lease revoked", Kind::Etcd, |field, _, dice| {
-        let keys = field.servers.etcd().keys().unwrap_or_default();
-        if keys.is_empty() {
-            return Ok(Course::Missed);
-        }
-        let Key { lease, .. } = dice.pick(&keys);
-        let names = keys.into_iter().filter(|key| key.lease == lease).map(|key| key.name).collect();
-        take_away(field, names, |servers| {
-            // It may have ended by itself.
-            let _ = servers.etcd().revoke(&lease);
-        });
-        Ok(Course::Over)
-    }),
-    by_operator("key deleted", Kind::Etcd, |field, _, dice| {
-        let keys = field.servers.etcd().keys().unwrap_or_default();
-        if keys.is_empty() {
-            return Ok(Course::Missed);
-        }
-        let key = dice.pick(&keys);
-        take_away(field, vec![key.name.clone()], |servers| {
-            // Its owner may have been quicker.
-            let _ = servers.etcd().delete(&key);
         });
         Ok(Course::Over)
     }),
@@ -205,7 +180,7 @@ impl Swarm {
         }
         self.next = time + around(&mut self.dice, self.pace);
         let fault = self.dice.pick(&self.chosen);
-        if fault.only.is_some() && field.servers_are_struck {
+        if fault.is_served && field.servers_are_struck {
             self.put_off.push(fault);
             return Ok(());
         }
@@ -236,7 +211,7 @@ impl Swarm {
         for worker in &workers {
             field.register.book.judge.cuts_off(Some(worker), begin, end);
         }
-        if fault.only.is_some() {
+        if fault.is_served {
             // The judge already knows whom an operator has struck.
             workers.clear();
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::servers::{Kind, variable};
+use crate::servers::variable;
 
 /// The locks of zklock's workers. There are few paths, so that workers meet.
 const OURS: &[&str] = &[
@@ -46,7 +46,6 @@ const KAZOOS: &[&str] = &[
     "write:/PLACE/kazoo-sides",
     "semaphore=2:/PLACE/kazoo-permits",
 ];
-const ETCDS: &[&str] = &["mutex:/PLACE/etcd"];
 /// Places for locks that are held for a moment, so long that much goes wrong meanwhile, or so briefly that they are granted
 /// often, with the times of their workers, in microseconds: for how long they hold a lock at most, and now and then, and how often
 /// they say so. The workers of a program are spread over them.
@@ -69,8 +68,6 @@ pub(crate) struct Program {
     more: &'static [&'static str],
     /// Whether its claims come from zklock.
     pub(crate) is_ours: bool,
-    /// The kind of servers that it uses.
-    pub(crate) of: Kind,
 }
 
 impl Program {
@@ -80,11 +77,11 @@ impl Program {
 }
 
 const fn ours(name: &'static str) -> Program {
-    Program { name, locks: OURS, more: &[], is_ours: true, of: Kind::ZooKeeper }
+    Program { name, locks: OURS, more: &[], is_ours: true }
 }
 
 const fn peer(name: &'static str, locks: &'static [&'static str], more: &'static [&'static str]) -> Program {
-    Program { name, locks, more, is_ours: false, of: Kind::ZooKeeper }
+    Program { name, locks, more, is_ours: false }
 }
 
 /// With this argument a worker heeds its library's reports of a loss. Otherwise it is deaf.
@@ -100,8 +97,6 @@ pub(crate) const PROGRAMS: &[Program] = &[
     peer("curator-deaf", CURATORS_ALONE, &[]),
     peer("kazoo", KAZOOS, LISTENS),
     peer("kazoo-deaf", KAZOOS, &[]),
-    Program { of: Kind::Etcd, ..peer("etcd", ETCDS, LISTENS) },
-    Program { of: Kind::Etcd, ..peer("etcd-deaf", ETCDS, &[]) },
 ];
 
 /// Whether this worker's claims come from zklock.

@@ -1,7 +1,6 @@
 //! The infrastructure on which zklock is tested.
 //!
 //! - [`Ensemble`]: real ZooKeeper servers on loopback, one or three, that can be killed, paused and restarted.
-//! - [`Etcd`]: three etcd servers, with the same faults.
 //! - [`Proxy`]: a connection that fails on demand, even at a chosen message, and that can record what goes through it.
 //! - [`wire::Admin`]: an operator with a separate client, independent of the one under test.
 //!
@@ -13,7 +12,6 @@ mod certificates;
 mod dice;
 mod embedded;
 mod ensemble;
-mod etcd;
 mod install;
 pub mod kerberos;
 mod port;
@@ -33,7 +31,6 @@ pub use certificates::Certificates;
 pub use dice::Dice;
 pub use embedded::embedded_program;
 pub use ensemble::{Builder, Ensemble, connect_string};
-pub use etcd::{Etcd, Key, Member};
 pub use process::Process;
 pub use proxy::{Action, Counts, Direction, Gate, Hook, Kind, Message, Proxy, Rewriter, Side, Trigger};
 pub use punctual::{not_later, or_once_more};
