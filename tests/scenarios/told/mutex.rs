@@ -57,7 +57,11 @@ async fn cut_off(path: &str, (cut, mend): Cut) -> bool {
     not_later(told - lapsed, HEARTBEAT + noise.allowance());
     assert_eq!(reason, LossReason::LeaseLapsed);
     assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::LeaseLapsed)));
-    assert!(operator.stat(hold.node()).is_some(), "the session is alive still: the case that this is about");
+    // That the session is alive still is the case that this is about.
+    if operator.stat(hold.node()).is_none() {
+        or_once_more(false, "the session has ended, too");
+        return true;
+    }
 
     mend(&proxy);
     operator.wait_for_node(hold.node(), false, SOON);
@@ -67,8 +71,9 @@ async fn cut_off(path: &str, (cut, mend): Cut) -> bool {
     let other = soon(client.mutex(&format!("{path}-other")).unwrap().acquire()).await.unwrap();
     just_after_a_heartbeat(&proxy);
     just_after_a_heartbeat(&proxy);
-    let lost = HoldState::Lost(LossReason::LeaseLapsed);
-    assert_eq!(observer.states(), [HoldState::Held, HoldState::AtRisk, lost]);
+    let (states, lost) = (observer.states(), HoldState::Lost(LossReason::LeaseLapsed));
+    // A busy machine may put it at risk before the cut, too.
+    assert!(states.ends_with(&[HoldState::Held, HoldState::AtRisk, lost]), "{states:?}");
     let samples = observer.finish();
     let alone: Vec<_> = samples.iter().filter(|sample| sample.at > start).collect();
     assert!(alone.windows(2).all(|pair| pair[1].valid_for <= pair[0].valid_for), "it only falls");
