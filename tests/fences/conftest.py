@@ -35,7 +35,7 @@ def mysql() -> typing.Iterator[databases.Address]:
 @pytest.fixture
 def shop(postgresql: databases.Address, monkeypatch: pytest.MonkeyPatch) -> typing.Iterator[psycopg.Connection]:
     """A new database of that name, to which programs connect that the test starts."""
-    address = postgresql.postgresql
+    address = postgresql.options
     for name, value in (("PGHOST", address["host"]), ("PGPORT", address["port"]), ("PGUSER", address["user"])):
         monkeypatch.setenv(name, str(value))
     with psycopg.connect(**address, autocommit=True) as admin:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import functools
 import itertools
 import re
 import sqlite3
@@ -18,9 +20,9 @@ import psycopg2.extras
 import pymysql
 import pymysql.cursors
 import sqlalchemy
-import sqlalchemy.ext.asyncio
 import sqlalchemy.orm
 import sqlalchemy.pool
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from zklock import fence
 from zklock.fence._settle import entered, now, settled
@@ -36,12 +38,12 @@ class Address(typing.NamedTuple):
     file: str = ""
 
     @property
-    def postgresql(self) -> dict[str, typing.Any]:
-        return {"host": "127.0.0.1", "port": self.port, "user": "test", "dbname": "postgres"}
-
-    @property
-    def mysql(self) -> dict[str, typing.Any]:
-        return {"host": "127.0.0.1", "port": self.port, "user": "root", "database": "test"}
+    def options(self) -> dict[str, typing.Any]:
+        """What the libraries of its dialect connect with."""
+        if self.dialect == "sqlite":
+            return {"database": self.file, "timeout": 30}
+        own = {"user": "test", "dbname": "postgres"} if self.dialect == "postgresql" else {"user": "root", "database": "test"}
+        return {"host": "127.0.0.1", "port": self.port, **own}
 
     def url(self, driver: str) -> str:
         if self.dialect == "sqlite":
@@ -51,6 +53,8 @@ class Address(typing.NamedTuple):
 
 
 Connect = typing.Callable[[Address], typing.Any]
+Execute = typing.Callable[..., typing.Awaitable[typing.Any]]
+Make = typing.Callable[..., typing.Any]
 
 
 class Library(typing.NamedTuple):
@@ -61,10 +65,6 @@ class Library(typing.NamedTuple):
     mark: str
     connect: Connect
     """A context manager, of asyncio or not, which gives a connection."""
-
-    @property
-    def is_async(self) -> bool:
-        return "async" in self.name or "aio" in self.name
 
 
 async def execute(library: Library, connection: typing.Any, statement: str, *values: object) -> list[tuple[typing.Any, ...]]:
@@ -83,31 +83,19 @@ async def execute(library: Library, connection: typing.Any, statement: str, *val
     return [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in rows]
 
 
-class Things:
+class Things(typing.NamedTuple):
     """The row of one name, in a transaction."""
 
-    def __init__(self, library: Library, connection: typing.Any, name: str, is_async: bool) -> None:
-        self._library, self._connection, self._name, self._is_async = library, connection, name, is_async
+    execute: Execute
+    name: str
 
-    def read(self) -> typing.Any:
-        return self._made(self._read())
-
-    def write(self, value: str) -> typing.Any:
-        return self._made(self._write(value))
-
-    def _made(self, coroutine: typing.Any) -> typing.Any:
-        return coroutine if self._is_async else now(coroutine)
-
-    async def _execute(self, statement: str, *values: object) -> list[tuple[typing.Any, ...]]:
-        return await execute(self._library, self._connection, statement, *values)
-
-    async def _read(self) -> str | None:
-        rows = await self._execute("SELECT value FROM things WHERE name = ?", self._name)
+    async def read(self) -> str | None:
+        rows = await self.execute("SELECT value FROM things WHERE name = ?", self.name)
         return rows[0][0] if rows else None
 
-    async def _write(self, value: str) -> None:
-        await self._execute("DELETE FROM things WHERE name = ?", self._name)
-        await self._execute("INSERT INTO things VALUES (?, ?)", self._name, value)
+    async def write(self, value: str) -> None:
+        await self.execute("DELETE FROM things WHERE name = ?", self.name)
+        await self.execute("INSERT INTO things VALUES (?, ?)", self.name, value)
 
 
 class Database:
@@ -137,38 +125,29 @@ class Database:
         return entered(self.library.connect(self.address))
 
     @contextlib.asynccontextmanager
-    async def block(self, connection: typing.Any, stamp: typing.Any) -> typing.AsyncIterator[None]:
-        """A fenced transaction, likewise."""
-        if self.library.is_async:
-            async with fence.transaction(connection, stamp):
-                yield
-        else:
-            with fence.transaction(connection, stamp):
-                yield
-
-    def transaction(self, stamp: typing.Any) -> typing.Any:
-        connection = self.library.connect(self.address)
-        return self._later(connection, stamp) if self.library.is_async else self._now(connection, stamp)
-
-    @contextlib.contextmanager
-    def _now(self, connecting: typing.Any, stamp: typing.Any) -> typing.Iterator[Things]:
-        with connecting as connection, fence.transaction(connection, stamp) as given:
+    async def block(self, hold: typing.Any) -> typing.AsyncIterator[tuple[Execute, typing.Any]]:
+        """A fenced transaction over a connection of its own, likewise: what runs statements in it, and the connection."""
+        async with self.connection() as connection, entered(fence.transaction(connection, hold)) as given:
             assert given is connection
-            yield Things(self.library, connection, fence.stamp(stamp).name, is_async=False)
+            yield functools.partial(execute, self.library, connection), connection
 
     @contextlib.asynccontextmanager
-    async def _later(self, connecting: typing.Any, stamp: typing.Any) -> typing.AsyncIterator[Things]:
-        async with connecting as connection, fence.transaction(connection, stamp) as given:
-            assert given is connection
-            yield Things(self.library, connection, stamp.name, is_async=True)
+    async def transaction(self, stamp: typing.Any) -> typing.AsyncIterator[Things]:
+        async with self.block(stamp) as (execute_here, _):
+            yield Things(execute_here, stamp.name)
+
+    def raise_token(self, hold: typing.Any) -> None:
+        """A fenced transaction that does nothing else."""
+
+        async def main() -> None:
+            async with self.block(hold):
+                pass
+
+        asyncio.run(main())
 
 
-def closing(connect: typing.Callable[..., typing.Any], where: str, **options: typing.Any) -> Connect:
-    return lambda address: contextlib.closing(connect(**getattr(address, where), **options))
-
-
-def in_file(connect: typing.Callable[..., typing.Any], **options: typing.Any) -> Connect:
-    return lambda address: contextlib.closing(connect(address.file, timeout=30, **options))
+def closing(connect: Make, **options: typing.Any) -> Connect:
+    return lambda address: contextlib.closing(connect(**address.options, **options))
 
 
 def closing_later(connect: typing.Callable[[Address], typing.Awaitable[typing.Any]]) -> Connect:
@@ -183,26 +162,9 @@ def closing_later(connect: typing.Callable[[Address], typing.Awaitable[typing.An
     return opened
 
 
-def alchemy(driver: str, what: typing.Callable[..., typing.Any], **options: typing.Any) -> Connect:
-    @contextlib.contextmanager
-    def connect(address: Address) -> typing.Iterator[typing.Any]:
-        engine = sqlalchemy.create_engine(address.url(driver), poolclass=sqlalchemy.pool.NullPool, **options)
-        with what(engine) as connection:
-            yield connection
-        engine.dispose()
-
-    return connect
-
-
-def alchemy_later(driver: str, what: typing.Callable[..., typing.Any], **options: typing.Any) -> Connect:
-    @contextlib.asynccontextmanager
-    async def connect(address: Address) -> typing.AsyncIterator[typing.Any]:
-        engine = sqlalchemy.ext.asyncio.create_async_engine(address.url(driver), poolclass=sqlalchemy.pool.NullPool, **options)
-        async with what(engine) as connection:
-            yield connection
-        await engine.dispose()
-
-    return connect
+def alchemy(driver: str, what: Make, make: Make = sqlalchemy.create_engine, **options: typing.Any) -> Connect:
+    """Without a pool, the engine keeps nothing to close."""
+    return lambda address: what(make(address.url(driver), poolclass=sqlalchemy.pool.NullPool, **options))
 
 
 def core(engine: typing.Any) -> typing.Any:
@@ -213,37 +175,37 @@ DICTIONARIES = {"cursorclass": pymysql.cursors.DictCursor}
 REAL_DICTIONARIES = {"cursor_factory": psycopg2.extras.RealDictCursor}
 PATIENT = {"connect_args": {"timeout": 30}}
 LIBRARIES = [
-    Library("sqlite3", "sqlite", "?", in_file(sqlite3.connect)),
-    Library("sqlite3, by hand", "sqlite", "?", in_file(sqlite3.connect, isolation_level=None)),
-    Library("aiosqlite", "sqlite", "?", lambda address: aiosqlite.connect(address.file, timeout=30)),
-    Library("psycopg", "postgresql", "%s", closing(psycopg.connect, "postgresql")),
-    Library("psycopg, autocommit", "postgresql", "%s", closing(psycopg.connect, "postgresql", autocommit=True)),
-    Library("psycopg, rows as dictionaries", "postgresql", "%s", closing(psycopg.connect, "postgresql", row_factory=psycopg.rows.dict_row)),
-    Library("psycopg, asyncio", "postgresql", "%s", closing_later(lambda address: psycopg.AsyncConnection.connect(**address.postgresql))),
-    Library("psycopg2", "postgresql", "%s", closing(psycopg2.connect, "postgresql")),
-    Library("psycopg2, rows as dictionaries", "postgresql", "%s", closing(psycopg2.connect, "postgresql", **REAL_DICTIONARIES)),
+    Library("sqlite3", "sqlite", "?", closing(sqlite3.connect)),
+    Library("sqlite3, by hand", "sqlite", "?", closing(sqlite3.connect, isolation_level=None)),
+    Library("aiosqlite", "sqlite", "?", lambda address: aiosqlite.connect(**address.options)),
+    Library("psycopg", "postgresql", "%s", closing(psycopg.connect)),
+    Library("psycopg, autocommit", "postgresql", "%s", closing(psycopg.connect, autocommit=True)),
+    Library("psycopg, rows as dictionaries", "postgresql", "%s", closing(psycopg.connect, row_factory=psycopg.rows.dict_row)),
+    Library("psycopg, asyncio", "postgresql", "%s", closing_later(lambda address: psycopg.AsyncConnection.connect(**address.options))),
+    Library("psycopg2", "postgresql", "%s", closing(psycopg2.connect)),
+    Library("psycopg2, rows as dictionaries", "postgresql", "%s", closing(psycopg2.connect, **REAL_DICTIONARIES)),
     Library("asyncpg", "postgresql", "$N", closing_later(lambda address: asyncpg.connect(f"postgresql://test@127.0.0.1:{address.port}/postgres"))),
-    Library("pymysql", "mysql", "%s", closing(pymysql.connect, "mysql")),
-    Library("pymysql, autocommit", "mysql", "%s", closing(pymysql.connect, "mysql", autocommit=True, **DICTIONARIES)),
-    Library("mysqlclient", "mysql", "%s", closing(MySQLdb.connect, "mysql")),
+    Library("pymysql", "mysql", "%s", closing(pymysql.connect)),
+    Library("pymysql, autocommit", "mysql", "%s", closing(pymysql.connect, autocommit=True, **DICTIONARIES)),
+    Library("mysqlclient", "mysql", "%s", closing(MySQLdb.connect)),
     Library("sqlalchemy, psycopg", "postgresql", "%s", alchemy("psycopg", core)),
     Library("sqlalchemy, psycopg, session", "postgresql", "%s", alchemy("psycopg", sqlalchemy.orm.Session)),
     Library("sqlalchemy, psycopg2", "postgresql", "%s", alchemy("psycopg2", core)),
-    Library("sqlalchemy, asyncpg", "postgresql", "$N", alchemy_later("asyncpg", core)),
-    Library("sqlalchemy, asyncpg, session", "postgresql", "$N", alchemy_later("asyncpg", sqlalchemy.ext.asyncio.AsyncSession)),
+    Library("sqlalchemy, asyncpg", "postgresql", "$N", alchemy("asyncpg", core, create_async_engine)),
+    Library("sqlalchemy, asyncpg, session", "postgresql", "$N", alchemy("asyncpg", AsyncSession, create_async_engine)),
     Library("sqlalchemy, pymysql, session", "mysql", "%s", alchemy("pymysql", sqlalchemy.orm.Session)),
     Library("sqlalchemy, mysqldb", "mysql", "%s", alchemy("mysqldb", core)),
     Library("sqlalchemy, sqlite", "sqlite", "?", alchemy("pysqlite", core, **PATIENT)),
-    Library("sqlalchemy, aiosqlite, session", "sqlite", "?", alchemy_later("aiosqlite", sqlalchemy.ext.asyncio.AsyncSession, **PATIENT)),
+    Library("sqlalchemy, aiosqlite, session", "sqlite", "?", alchemy("aiosqlite", AsyncSession, create_async_engine, **PATIENT)),
 ]
 if sys.version_info >= (3, 12):
     LIBRARIES += [
-        Library(f"sqlite3, autocommit={on}", "sqlite", "?", in_file(sqlite3.connect, autocommit=on)) for on in (True, False)
+        Library(f"sqlite3, autocommit={on}", "sqlite", "?", closing(sqlite3.connect, autocommit=on)) for on in (True, False)
     ]
 
 
 def plain_psycopg2(address: Address) -> typing.Any:
-    connection = psycopg2.connect(**address.postgresql)
+    connection = psycopg2.connect(**address.options)
     connection.autocommit = True
     return contextlib.closing(connection)
 
@@ -254,5 +216,5 @@ BY_NAME = {library.name: library for library in LIBRARIES}
 PLAIN = {
     "sqlite": BY_NAME["sqlite3, by hand"],
     "postgresql": BY_NAME["psycopg, autocommit"],
-    "mysql": Library("pymysql, plain", "mysql", "%s", closing(pymysql.connect, "mysql", autocommit=True)),
+    "mysql": Library("pymysql, plain", "mysql", "%s", closing(pymysql.connect, autocommit=True)),
 }

@@ -179,7 +179,7 @@ class Http:
 
 def application(port: int) -> typing.Any:
     """The server."""
-    address = Address("postgresql", port).postgresql
+    address = Address("postgresql", port).options
 
     def app(environ: dict[str, typing.Any], start_response: typing.Any) -> list[bytes]:
         name, token = environ["PATH_INFO"].rpartition("/")[2], int(environ["HTTP_FENCING_TOKEN"])
@@ -203,11 +203,11 @@ def application(port: int) -> typing.Any:
 
 def connected(where: dict[str, typing.Any]) -> dict[str, typing.Any]:
     """A way to each sink, for one thread."""
-    address = Address("postgresql", where["postgresql"]).postgresql
+    address = Address("postgresql", where["postgresql"]).options
     return {
         "postgresql": Sql(psycopg.connect(**address), WORDS),
         "psycopg2": Sql(psycopg2.connect(**address)),
-        "mariadb": Sql(pymysql.connect(**Address("mysql", where["mariadb"]).mysql)),
+        "mariadb": Sql(pymysql.connect(**Address("mysql", where["mariadb"]).options)),
         "redis": Redis(redis.Redis(port=where["redis"])),
         "objects": Objects(where["objects"]),
         "files": Files(pathlib.Path(where["files"])),

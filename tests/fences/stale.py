@@ -118,8 +118,8 @@ class Sums:
     """The counts of all sinks."""
 
     def __init__(self, where: dict[str, typing.Any], store: Store) -> None:
-        self._sql = sinks.Sql(psycopg.connect(**Address("postgresql", where["postgresql"]).postgresql))
-        self._maria = sinks.Sql(pymysql.connect(**Address("mysql", where["mariadb"]).mysql))
+        self._sql = sinks.Sql(psycopg.connect(**Address("postgresql", where["postgresql"]).options))
+        self._maria = sinks.Sql(pymysql.connect(**Address("mysql", where["mariadb"]).options))
         self._redis = sinks.Redis(redis.Redis(port=where["redis"]))
         self._files = sinks.Files(pathlib.Path(where["files"]))
         self._store = store

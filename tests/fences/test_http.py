@@ -178,14 +178,20 @@ def test_nothing_is_answered_if_the_commit_fails(kind: str) -> None:
         ask(kind, lambda given, stamp: 200, Log(kind, lambda: 1 // 0), fields=fence.headers(STAMP))
 
 
-@pytest.mark.parametrize("library", ["sqlite3", "aiosqlite"])
-def test_a_transaction_is_a_guard(library: str, sqlite: databases.Address) -> None:
+@pytest.mark.parametrize(("kind", "library"), [("wsgi", "sqlite3"), ("asgi, asyncio", "aiosqlite")])
+def test_a_transaction_is_a_guard(kind: str, library: str, sqlite: databases.Address) -> None:
     database = databases.Database(databases.BY_NAME[library], sqlite)
-    statuses = []
+
+    @contextlib.contextmanager
+    def transaction(stamp: Stamp) -> typing.Iterator[None]:
+        with database.library.connect(sqlite) as connection, fence.transaction(connection, stamp):
+            yield
+
+    guard, statuses = transaction if kind == "wsgi" else database.transaction, []
     for token, status in ((5, 200), (9, 500), (6, 200), (4, 200)):
         fields = fence.headers(Held("/locks/a", token))
         handle: Handle = lambda things, stamp, status=status: status  # type: ignore[misc]
-        statuses.append(ask("asgi" if library == "aiosqlite" else "wsgi", handle, database.transaction, fields=fields).status_code)
+        statuses.append(ask(kind, handle, guard, fields=fields).status_code)
     assert statuses == [200, 500, 200, 412]
     assert database.rows("zklock_fences") == [("/locks/a", "one", 6)]
 

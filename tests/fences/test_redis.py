@@ -17,6 +17,7 @@ from holds import AsyncHeld, Held
 import zklock
 from zklock import fence
 from zklock.fence import Stamp
+from zklock.fence._settle import entered, settled
 
 Client = typing.Callable[[int], typing.Any]
 CLIENTS: dict[str, Client] = {
@@ -38,47 +39,32 @@ class Key(typing.NamedTuple):
     def key(self) -> str:
         return f"{{{self.stamp.name}}}:value"
 
-    def read(self) -> typing.Any:
-        return self.decoded(self.fence.get(self.stamp, self.key))
+    async def read(self) -> str | None:
+        value = await settled(self.fence.get(self.stamp, self.key))
+        return value.decode() if isinstance(value, bytes) else value
 
     def write(self, value: str) -> typing.Any:
         return self.fence.set(self.stamp, self.key, value)
 
-    def decoded(self, value: typing.Any) -> typing.Any:
-        if isinstance(value, (str, bytes, type(None))):
-            return value.decode() if isinstance(value, bytes) else value
-        return self.decoded_later(value)
 
-    async def decoded_later(self, value: typing.Any) -> typing.Any:
-        return self.decoded(await value)
-
-
-class Keys:
+class Keys(typing.NamedTuple):
     """For ``fence.check``."""
 
-    def __init__(self, client: Client, port: int, is_async: bool) -> None:
-        self._client, self._port = client, port
-        self.transaction = self._later if is_async else self._now
-
-    @contextlib.contextmanager
-    def _now(self, stamp: Stamp) -> typing.Iterator[Key]:
-        with contextlib.closing(self._client(self._port)) as client:
-            key = Key(fence.Redis(client), stamp)
-            key.fence.raise_token(stamp, key.key)
-            yield key
+    client: Client
+    port: int
 
     @contextlib.asynccontextmanager
-    async def _later(self, stamp: Stamp) -> typing.AsyncIterator[Key]:
-        async with self._client(self._port) as client:
+    async def transaction(self, stamp: Stamp) -> typing.AsyncIterator[Key]:
+        async with entered(self.client(self.port)) as client:
             key = Key(fence.Redis(client), stamp)
-            await key.fence.raise_token(stamp, key.key)
+            await settled(key.fence.raise_token(stamp, key.key))
             yield key
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_it_keeps_what_a_fence_promises(client: str, request: pytest.FixtureRequest) -> None:
     port = request.getfixturevalue("redis_cluster_port" if "cluster" in client else "redis_port")
-    report = fence.check(Keys(CLIENTS[client], port, "asyncio" in client), rolls_back=False)
+    report = fence.check(Keys(CLIENTS[client], port), rolls_back=False)
     assert len(report.passed) == 14 and report.skipped == ("roll_back",)
 
 

@@ -15,13 +15,13 @@ import pymysql
 import pymysql.constants.CLIENT
 import pytest
 import sqlalchemy
-from databases import Address, Database
+from databases import Address, Database, Execute
 from holds import AsyncHeld, Held
 from scenes import Attempt, eventually
 
 import zklock
 from zklock import fence
-from zklock.fence._settle import now, settled
+from zklock.fence._settle import entered, now, settled
 from zklock.fence._statements import REFUSED, statements
 
 NAMES = [library.name for library in databases.LIBRARIES]
@@ -38,8 +38,7 @@ def test_it_keeps_what_a_fence_promises(database: Database) -> None:
 
 @every_dialect
 def test_a_hold_is_as_good_as_its_stamp(database: Database) -> None:
-    with database.transaction(Held("/locks/a", 5)) as things:
-        things.write("of 5")
+    database.raise_token(Held("/locks/a", 5))
     assert database.rows("zklock_fences") == [("/locks/a", "one", 5)]
     with database.library.connect(database.address) as connection:
         with fence.transaction(connection, Held("/locks/a", 4), name="/locks/a/part"):
@@ -49,19 +48,17 @@ def test_a_hold_is_as_good_as_its_stamp(database: Database) -> None:
 
 @every_dialect
 def test_the_error_says_what_to_do(database: Database) -> None:
-    with database.transaction(Held("/locks/a", 9)):
-        pass
+    database.raise_token(Held("/locks/a", 9))
     with pytest.raises(zklock.StaleToken, match="/locks/a has written, with the token 9, and this one is 5: stop") as late:
-        database.transaction(Held("/locks/a", 5)).__enter__()
+        database.raise_token(Held("/locks/a", 5))
     assert (late.value.name, late.value.token, late.value.written) == ("/locks/a", 5, 9)
     with pytest.raises(zklock.OtherEnsemble, match="one, and this one is of two: .* delete the row .* from zklock_fences") as other:
-        database.transaction(Held("/locks/a", 10, "two")).__enter__()
+        database.raise_token(Held("/locks/a", 10, "two"))
     assert (other.value.name, other.value.ensemble, other.value.kept) == ("/locks/a", "two", "one")
     # What it says helps.
     with database.plain() as execute:
         execute("DELETE FROM zklock_fences WHERE name = '/locks/a'")
-    with database.transaction(Held("/locks/a", 5, "two")):
-        pass
+    database.raise_token(Held("/locks/a", 5, "two"))
 
 
 @every_library
@@ -72,7 +69,7 @@ def test_a_connection_is_free_after_a_refusal(database: Database) -> None:
         async with database.connection() as connection:
             for hold, error in blocks:
                 with pytest.raises(error) if error else contextlib.nullcontext():
-                    async with database.block(connection, hold):
+                    async with entered(fence.transaction(connection, hold)):
                         pass
 
     asyncio.run(main())
@@ -101,8 +98,7 @@ def test_a_fenced_transaction_in_postgresql_has_three_statements_more(database: 
 @pytest.mark.parametrize("names", [("/locks/a", "/locks/A"), ("/locks/\u00e4", "/locks/a"), ("/locks/a", "/locks/a?b%s$1")])
 def test_names_are_compared_exactly(database: Database, names: tuple[str, str]) -> None:
     for name, token in zip(names, (9, 5)):
-        with database.transaction(Held(name, token)):
-            pass
+        database.raise_token(Held(name, token))
     assert {row[0] for row in database.rows("zklock_fences")} == set(names)
 
 
@@ -138,11 +134,11 @@ def test_a_connection_in_a_transaction_is_refused(database: Database) -> None:
             for statement in begin:
                 await databases.execute(library, connection, statement)
             with pytest.raises(zklock.InvalidInput, match="is in a transaction"):
-                await database.block(connection, Held("/locks/a", 5)).__aenter__()
+                await entered(fence.transaction(connection, Held("/locks/a", 5))).__aenter__()
             # It is still the transaction of who began it.
             assert await databases.execute(library, connection, "SELECT value FROM things WHERE name = 'open'") == [("open",)]
-            if not library.is_async:
-                connection.rollback()
+            if hasattr(connection, "rollback"):
+                await settled(connection.rollback())
 
     asyncio.run(main())
     assert database.rows("zklock_fences") == [] and database.rows("things") == []
@@ -162,7 +158,7 @@ class Crossed(psycopg.Connection[typing.Any]):
 
 def test_of_two_threads_with_one_connection_the_later_is_refused_and_harms_nobody(postgresql: Address) -> None:
     database = Database(databases.PLAIN["postgresql"], postgresql)
-    with Crossed.connect(**postgresql.postgresql) as connection:
+    with Crossed.connect(**postgresql.options) as connection:
         with pytest.raises(zklock.InvalidInput, match="is in a transaction"):
             fence.transaction(connection, Held("/locks/a", 5)).__enter__()
         connection.execute("INSERT INTO things VALUES ('of 9', 'of 9')")
@@ -174,16 +170,10 @@ def test_of_two_threads_with_one_connection_the_later_is_refused_and_harms_nobod
 def test_an_engine_that_commits_each_statement_is_refused(driver: str, request: pytest.FixtureRequest) -> None:
     dialect = "mysql" if "mysql" in driver else "postgresql"
     database = Database(databases.PLAIN[dialect], request.getfixturevalue(dialect))
-    make = databases.alchemy_later if driver == "asyncpg" else databases.alchemy
-    connect = make(driver, databases.core, isolation_level="AUTOCOMMIT")
-    database.library = databases.Library(driver, dialect, "", connect)
-
-    async def main() -> None:
-        async with database.connection() as connection:
-            await database.block(connection, Held("/locks/auto", 5)).__aenter__()
-
+    make = databases.create_async_engine if driver == "asyncpg" else sqlalchemy.create_engine
+    database.library = databases.Library(driver, dialect, "", databases.alchemy(driver, databases.core, make, isolation_level="AUTOCOMMIT"))
     with pytest.raises(zklock.InvalidInput, match="commits each statement"):
-        asyncio.run(main())
+        database.raise_token(Held("/locks/auto", 5))
 
 
 def test_what_is_no_connection_is_refused() -> None:
@@ -217,15 +207,12 @@ def test_a_commit_that_fails_raises_no_token(database: Database) -> None:
             pass
 
 
-Execute = typing.Callable[..., typing.Awaitable[typing.Any]]
-
-
 def in_a_block(database: Database, work: typing.Callable[[Execute, typing.Any], typing.Coroutine[typing.Any, typing.Any, None]]) -> None:
     """Does the work in the block of a holder, with a function that runs statements and the connection."""
 
     async def main() -> None:
-        async with database.connection() as connection, database.block(connection, Held("/locks/a", 5)):
-            await work(lambda *words: databases.execute(database.library, connection, *words), connection)
+        async with database.block(Held("/locks/a", 5)) as given:
+            await work(*given)
 
     asyncio.run(main())
 
@@ -258,7 +245,7 @@ def test_nothing_of_a_block_is_done_after_a_deadlock(database: Database) -> None
         execute_now("INSERT INTO things VALUES ('ours', 'old'), ('theirs', 'old')")
 
     async def work(execute: Execute, _: typing.Any) -> None:
-        with contextlib.closing(pymysql.connect(**database.address.mysql)) as other, other.cursor() as cursor:
+        with contextlib.closing(pymysql.connect(**database.address.options)) as other, other.cursor() as cursor:
             # The database ends the one that has changed less.
             cursor.executemany("INSERT INTO things VALUES (%s, '')", [(str(number),) for number in range(50)])
             cursor.execute("UPDATE things SET value = 'other' WHERE name = 'theirs'")
@@ -355,8 +342,7 @@ def commits_each(connection: typing.Any) -> bool:
 def test_a_connection_that_committed_each_statement_does_so_after_the_block(
     database: Database, token: int, error: type[Exception] | None
 ) -> None:
-    with database.transaction(Held("/locks/a", 9)):
-        pass
+    database.raise_token(Held("/locks/a", 9))
     with database.library.connect(database.address) as connection:
         with pytest.raises(error) if error else contextlib.nullcontext():
             with fence.transaction(connection, Held("/locks/a", token)):
@@ -368,7 +354,7 @@ def test_a_connection_that_committed_each_statement_does_so_after_the_block(
 
 def test_a_pipeline_is_begun_in_the_block(postgresql: Address) -> None:
     database = Database(databases.PLAIN["postgresql"], postgresql)
-    with psycopg.connect(**postgresql.postgresql) as connection:
+    with psycopg.connect(**postgresql.options) as connection:
         with connection.pipeline(), pytest.raises(zklock.InvalidInput, match="pipeline"):
             fence.transaction(connection, Held("/locks/a", 5)).__enter__()
         with fence.transaction(connection, Held("/locks/a", 5)), connection.pipeline():
@@ -382,7 +368,7 @@ def test_a_serialization_failure_comes_out_and_the_retry_is_decided(
     postgresql: Address, level: psycopg.IsolationLevel, here: int, there: int
 ) -> None:
     database, name = Database(databases.PLAIN["postgresql"], postgresql), f"/locks/{level}-{here}"
-    with psycopg.connect(**postgresql.postgresql) as first, psycopg.connect(**postgresql.postgresql) as second:
+    with psycopg.connect(**postgresql.options) as first, psycopg.connect(**postgresql.options) as second:
         second.isolation_level = level
         waiting = fence.transaction(second, Held(name, there))
         with fence.transaction(first, Held(name, here)):
@@ -400,7 +386,7 @@ def test_a_serialization_failure_comes_out_and_the_retry_is_decided(
 @pytest.mark.parametrize("flag", [0, pymysql.constants.CLIENT.FOUND_ROWS])
 def test_mysql_refuses_whatever_its_mode_and_its_count(mysql: Address, mode: str, flag: int) -> None:
     database, name = Database(databases.PLAIN["mysql"], mysql), f"/locks/mode-{mode}-{flag}"
-    with pymysql.connect(**mysql.mysql, sql_mode=mode, client_flag=flag) as connection:
+    with pymysql.connect(**mysql.options, sql_mode=mode, client_flag=flag) as connection:
         for token in (5, 9, 9):
             with fence.transaction(connection, Held(name, token)):
                 pass
@@ -425,19 +411,18 @@ def test_a_user_of_sqlalchemy_cannot_commit_within_the_block(sqlite: Address) ->
     assert database.rows("things") == []
 
 
-def test_rows_are_read_whatever_the_user_makes_of_them(postgresql: Address) -> None:
-    Database(databases.PLAIN["postgresql"], postgresql)
-    with psycopg.connect(**postgresql.postgresql, row_factory=psycopg.rows.scalar_row) as connection:
-        with fence.transaction(connection, Held("/locks/a", 9)):
-            pass
-        with pytest.raises(zklock.StaleToken):
-            fence.transaction(connection, Held("/locks/a", 5)).__enter__()
-
-
-def test_rows_of_bytes_are_read(sqlite: Address) -> None:
-    with Database(databases.BY_NAME["sqlite3"], sqlite).library.connect(sqlite) as connection:
-        connection.text_factory = bytes
-        connection.row_factory = sqlite3.Row
+@pytest.mark.parametrize(
+    ("database", "ways"),
+    [
+        ("psycopg", {"row_factory": psycopg.rows.scalar_row}),
+        ("sqlite3", {"text_factory": bytes, "row_factory": sqlite3.Row}),
+    ],
+    indirect=["database"],
+)
+def test_rows_are_read_whatever_the_user_makes_of_them(database: Database, ways: dict[str, typing.Any]) -> None:
+    with database.library.connect(database.address) as connection:
+        for name, way in ways.items():
+            setattr(connection, name, way)
         with fence.transaction(connection, Held("/locks/a", 9)):
             pass
         with pytest.raises(zklock.StaleToken):
@@ -446,19 +431,13 @@ def test_rows_of_bytes_are_read(sqlite: Address) -> None:
 
 def test_an_asynchronous_hold_is_awaited(sqlite: Address) -> None:
     database = Database(databases.BY_NAME["aiosqlite"], sqlite)
-
-    async def main() -> None:
-        async with database.library.connect(sqlite) as connection:
-            async with fence.transaction(connection, AsyncHeld("/locks/a", 5)):
-                pass
-
-    asyncio.run(main())
+    database.raise_token(AsyncHeld("/locks/a", 5))
     assert database.rows("zklock_fences") == [("/locks/a", "one", 5)]
 
 
 def test_the_first_error_comes_out_if_the_connection_cannot_roll_back(postgresql: Address) -> None:
     Database(databases.PLAIN["postgresql"], postgresql)
-    with contextlib.closing(psycopg2.connect(**postgresql.postgresql)) as connection:
+    with contextlib.closing(psycopg2.connect(**postgresql.options)) as connection:
         with pytest.raises(ZeroDivisionError), fence.transaction(connection, Held("/locks/broken", 5)):
             connection.close()
             raise ZeroDivisionError
