@@ -154,7 +154,7 @@ def while_it_waits(path: pathlib.Path, token: int, meanwhile: typing.Callable[[]
         inode = os.fstat(number).st_ino
         writer = Attempt(lambda: fence.Directory(path).write(Held("/locks/a", token), "file", str(token).encode()))
         # The kernel shows one that waits with an arrow.
-        eventually(lambda: re.search(rf"-> FLOCK .*:{inode} ", pathlib.Path("/proc/locks").read_text()) or writer.is_over())
+        eventually(lambda: re.search(rf"-> FLOCK .*:{inode} ", pathlib.Path("/proc/locks").read_text()) or writer.done())
         meanwhile()
     finally:
         os.close(number)
@@ -171,7 +171,8 @@ def test_a_fence_that_is_deleted_while_others_wait_for_it_is_made_again(tmp_path
         write(tmp_path, 9)
 
     write(tmp_path, 1)
-    assert isinstance(while_it_waits(tmp_path, 5, reset).error(), zklock.StaleToken)
+    with pytest.raises(zklock.StaleToken):
+        while_it_waits(tmp_path, 5, reset).result()
     assert (tmp_path / "file").read_bytes() == b"9"
 
 

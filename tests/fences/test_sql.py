@@ -375,8 +375,9 @@ def test_a_serialization_failure_comes_out_and_the_retry_is_decided(
             attempt = Attempt(waiting.__enter__)
             with database.plain() as execute:
                 waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = ?"
-                eventually(lambda: execute(waits, second.info.backend_pid) == [("Lock",)] or attempt.is_over())
-        assert isinstance(attempt.error(), psycopg.errors.SerializationFailure)
+                eventually(lambda: execute(waits, second.info.backend_pid) == [("Lock",)] or attempt.done())
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            attempt.result()
         with contextlib.nullcontext() if there > here else pytest.raises(zklock.StaleToken), waiting:
             pass
     assert (name, "one", 9) in database.rows("zklock_fences")
