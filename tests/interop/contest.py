@@ -248,7 +248,8 @@ def contend(
         has_cut = not cuts or min(contest.lost, contest.expired) >= len(sides)
         has_had_turns = all(shares[program] >= share for program in programs)
         has_lingered = register.again > 0 or not rules.lingers
-        return has_killed and has_cut and has_had_turns and has_lingered and shows(register.peak, programs_of(register.together))
+        has_downgraded = register.downs > 0 or not rules.downgrades
+        return has_killed and has_cut and has_had_turns and has_lingered and has_downgraded and shows(register.peak, programs_of(register.together))
 
     def exists(node: str) -> bool:
         # The nodes of a semaphore are one level deeper.
@@ -291,6 +292,7 @@ def contend(
         if cuts:
             assert has_shown(), (contest.killed, contest.lost, contest.expired)
             figures.append(f"{contest.lost} replies lost, a side cut off {contest.expired} times")
+        assert register.downs or not rules.downgrades, "no writer of ours became a reader"
         if rules.lingers:
             assert register.again, "nobody came in again with its node"
             figures.append(f"{register.again} came in again")

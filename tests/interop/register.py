@@ -45,6 +45,8 @@ class Rules:
     ordered: bool = True
     # Whether a peer may come in again with its node, as long as nobody else has been in.
     lingers: bool = False
+    # Whether peers of zklock's side take the read side within the write side.
+    downgrades: bool = False
 
 
 @dataclasses.dataclass
@@ -110,6 +112,8 @@ class Register:
         self.over = threading.Event()
         # How often a peer came in again with its node.
         self.again = 0
+        # How often zklock's writers became readers.
+        self.downs = 0
         self._latest: dict[str, tuple[str, str]] = {}
         self._highest: dict[str, int] = {}
         self._token = 0
@@ -254,6 +258,7 @@ class Register:
             entry = self.inside[name]
             self._accuse(entry, *map(float, rest[1:]))
             entry.mode, entry.node, entry.suspects = "r", rest[0], []
+            self.downs += entry.zklock
             self._answer_later(peer)
         elif word in ("leave", "lost"):
             entry = self.inside.pop(name)

@@ -85,7 +85,7 @@ def downgraded(write: zklock.Lock, read: zklock.Lock) -> Turn:
         line.enter(mode, writing.node, writing.token)
         try:
             reading = read.hold()
-        except zklock.Error:
+        except (zklock.LockLost, zklock.Timeout, zklock.Unreachable):
             return leave(line, writing)
         now = time.monotonic()
         if writing.valid_for() > 0:
