@@ -30,14 +30,15 @@ pub(crate) async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>)
     result
 }
 
-/// Asserts that an acquire times out in time, and not before. Call it in the task of the test.
-pub(crate) async fn times_out(lock: &Lock) -> Error {
+/// Asserts that an acquire times out in time, and not before. Call it in the task of the test. There is no error if the test was
+/// judged again, because a busy machine had taken all of that time for the first reply.
+pub(crate) async fn times_out(lock: &Lock) -> Option<Error> {
     let start = Instant::now();
     let error = in_time(A_WHILE, lock.acquire_timeout(A_WHILE)).await.unwrap_err();
     assert!(start.elapsed() >= A_WHILE, "{:?}", start.elapsed());
-    // A busy machine may take all of that time for the first reply.
-    or_once_more(error.kind() == ErrorKind::Timeout, &error.to_string());
-    error
+    let is_timeout = error.kind() == ErrorKind::Timeout;
+    or_once_more(is_timeout, &error.to_string());
+    is_timeout.then_some(error)
 }
 
 /// Whichever way the network is frozen, an acquire ends in time, and nothing is left of it.
@@ -61,8 +62,9 @@ pub(crate) async fn frozen_in_the_queue(kind: &LockKind) {
     let path = format!("/bounded-queue-{}", kind.name);
     let hold = soon((kind.rival)(&client().await, &path).acquire()).await.unwrap();
     let lock = (kind.lock)(&waiter, &path);
-    let error = times_out(&lock).await;
-    assert!(error.to_string().contains("others are before us in the queue"), "{error}");
+    if let Some(error) = times_out(&lock).await {
+        assert!(error.to_string().contains("others are before us in the queue"), "{error}");
+    }
     settled(&waiter).await;
     let waits = proxy.on((kind.waits)(&path));
     let freezes = async {

@@ -36,9 +36,9 @@ fn refuse(proxy: &Proxy) {
     proxy.reset();
 }
 
-/// Cuts the holder off until its hold is lost. The hold must report each step, in time, and the loss is final. Returns
-/// whether the session has outlived it.
-async fn cut_off(path: &str, (cut, mend): Cut) -> bool {
+/// Cuts the holder off until its hold is lost. The hold must report each step, in time, and the loss is final. The
+/// session outlives it.
+async fn cut_off(path: &str, (cut, mend): Cut) {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     let session = client.session_id();
     let hold = Arc::new(soon(client.mutex(path).unwrap().acquire()).await.unwrap());
@@ -59,14 +59,13 @@ async fn cut_off(path: &str, (cut, mend): Cut) -> bool {
     assert_eq!(soon(hold.lost()).await, Ok(Some(LossReason::LeaseLapsed)));
     // That the session is alive still is the case that this is about.
     if operator.stat(hold.node()).is_none() {
-        or_once_more(false, "the session has ended, too");
-        return true;
+        return or_once_more(false, "the session has ended, too");
     }
 
     mend(&proxy);
     operator.wait_for_node(hold.node(), false, SOON);
     settled(&client).await;
-    let outlived = client.session_id() == session;
+    assert_eq!(client.session_id(), session);
     // Heartbeats go on for other holds, and do not bring this one back.
     let other = soon(client.mutex(&format!("{path}-other")).unwrap().acquire()).await.unwrap();
     just_after_a_heartbeat(&proxy);
@@ -74,28 +73,28 @@ async fn cut_off(path: &str, (cut, mend): Cut) -> bool {
     let (states, lost) = (observer.states(), HoldState::Lost(LossReason::LeaseLapsed));
     // A busy machine may put it at risk before the cut, too.
     assert!(states.ends_with(&[HoldState::Held, HoldState::AtRisk, lost]), "{states:?}");
+    assert_eq!(states.iter().filter(|state| **state == lost).count(), 1, "{states:?}");
     let samples = observer.finish();
     let alone: Vec<_> = samples.iter().filter(|sample| sample.at > start).collect();
     assert!(alone.windows(2).all(|pair| pair[1].valid_for <= pair[0].valid_for), "it only falls");
     assert_eq!(soon(hold.release()).await.unwrap_err().kind(), ErrorKind::Lost(LossReason::LeaseLapsed));
     assert!(until(SOON, || client.stats().losses == 1), "{:?}", client.stats());
     assert_eq!(other.state(), HoldState::Held);
-    outlived
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost() {
-    assert!(cut_off("/told-frozen", FROZEN).await);
+    cut_off("/told-frozen", FROZEN).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_who_hears_nothing_is_at_risk_then_lost_though_its_checks_arrive() {
-    assert!(cut_off("/told-deaf", DEAF).await);
+    cut_off("/told-deaf", DEAF).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_whose_connections_are_refused_is_at_risk_then_lost_and_stays_lost() {
-    assert!(cut_off("/told-refused", REFUSED).await);
+    cut_off("/told-refused", REFUSED).await;
 }
 
 /// Cuts the holder off so briefly that the hold is at risk for a while, but survives.
