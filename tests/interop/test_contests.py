@@ -87,6 +87,6 @@ def test_both_sides_have_their_turns_in_one_queue(ground: Ground, path: str, fig
     # The first to get its lease need not be the first to report that. The stay is long enough that the permits run out.
     is_semaphore = kind == "semaphore"
     rules = Rules(limit=limit, ordered=not is_semaphore, lingers=lingers, downgrades=kind == "downgrade")
-    outcome = contend(ground, path, sides, rules, stay=0.004 if is_semaphore else 0.001, shows=shows)
+    outcome = contend(ground, path, sides, rules, stay=0.1 if is_semaphore else 0.001, shows=shows)
     figures(f"{outcome.figures}; {outcome.peak} leases of {limit} at once" if is_semaphore else outcome.figures)
     assert shows(outcome.peak, outcome.together), outcome
