@@ -156,7 +156,7 @@ def running_trio() -> typing.Any:
     return trio
 
 
-async def _in_a_thread(trio: typing.Any, awaitable: typing.Awaitable[Result]) -> Result:
+async def _in_a_thread(trio: typing.Any, coroutine: typing.Coroutine[typing.Any, typing.Any, Result]) -> Result:
     """Awaits what only asyncio can, in a loop of its own on another thread. A cancellation by trio cancels it there, and waits for
     its end, so that nothing is left behind."""
     me, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
@@ -167,8 +167,9 @@ async def _in_a_thread(trio: typing.Any, awaitable: typing.Awaitable[Result]) ->
         nonlocal task
         task = asyncio.current_task()
         if raise_cancelled is not None:
+            coroutine.close()
             raise asyncio.CancelledError
-        return await awaitable
+        return await coroutine
 
     def cancel(raise_it: typing.Callable[[], typing.NoReturn]) -> object:
         nonlocal raise_cancelled
