@@ -1,7 +1,8 @@
 //! More locks at once than one session, or one request, can bear.
 
-use crate::support::{SESSION, SOON, all_held, client, operator, options, proxied_client, says, soon};
-use ground::{Kind, Proxy, or_once_more, shared};
+use crate::support::{SESSION, SOON, all_held, client, operator, proxied_client, says, soon};
+use ground::wire::Admin;
+use ground::{Ensemble, Kind, Proxy, or_once_more, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock::{Client, ClientOptions, ErrorKind, LockSpec};
@@ -14,10 +15,11 @@ fn paths(name: &str, count: usize, length: usize) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waiting_attempts_with_more_watches_than_fit_into_a_request_survive_a_reconnect_in_one_session() {
     let paths = paths("crowd-waits", 300, 400);
-    // Nothing here is about the end of a session, which a busy machine would bring.
-    let long = |hosts: &str| options(hosts).session_timeout(Duration::from_secs(30));
-    let proxy = Proxy::before(shared().server(0));
-    let holder = Client::connect(long(&shared().connect_string())).await.unwrap();
+    // Nothing here is about the end of a session, which a busy machine would bring. A server grants twenty ticks at most.
+    let ensemble = Ensemble::builder().tick(Duration::from_secs(2)).start();
+    let long = |hosts: &str| ClientOptions::new(hosts).session_timeout(Duration::from_secs(30));
+    let proxy = Proxy::before(ensemble.server(0));
+    let holder = Client::connect(long(&ensemble.connect_string())).await.unwrap();
     let waiter = Client::connect(long(&proxy.connect_string())).await.unwrap();
     let holds = all_held(&holder, &paths).await;
     let mut waits = JoinSet::new();
@@ -25,7 +27,7 @@ async fn waiting_attempts_with_more_watches_than_fit_into_a_request_survive_a_re
         let lock = waiter.mutex(path).unwrap();
         waits.spawn(async move { lock.acquire().await.unwrap().release().await.unwrap() });
     }
-    let admin = operator();
+    let admin = Admin::connect(ensemble.server(0).address());
     for path in &paths {
         admin.wait_for_children(path, 2, SOON);
     }
