@@ -10,7 +10,7 @@ use crate::support::child::{Process, orders, say};
 use crate::support::texts::{are_documented, line};
 use crate::support::{SESSION, SOON};
 use ground::kerberos::{Kdc, REALM};
-use ground::{Ensemble, Process, until};
+use ground::{Ensemble, until};
 use std::path::Path;
 use std::time::Duration;
 use zklock::further::{Access, Credentials};
@@ -144,9 +144,10 @@ fn each_text_is_that_of_the_documentation() {
     }
     // Without a KDC, a ticket that is already in the cache would be enough.
     let nobody = Realm::new();
-    for (case, stop) in
-        [("no answer from the KDC", Process::pause as fn(&Process)), ("no KDC there", Process::stop)]
-    {
+    for (case, stop) in [
+        ("no answer from the KDC", ground::Process::pause as fn(&ground::Process)),
+        ("no KDC there", ground::Process::stop),
+    ] {
         let ann = nobody.kdc.ticket("ann", &[]);
         stop(&nobody.kdc);
         let hosts = nobody.servers.connect_string();
