@@ -75,7 +75,7 @@ class Hosts:
             new.mkdir()
         self._programs: list[Program] = []
         # Celery warns if it runs as root, but here it only runs our own code.
-        self._environment = {**os.environ, "WORK": str(self._work), "C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1"}
+        self._environment = {"WORK": str(self._work), "C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1"}
         self.write("reports.py", REPORTS)
 
     def write(self, file: str, text: str) -> pathlib.Path:
@@ -98,7 +98,7 @@ class Hosts:
     def start(self, *words: str) -> Program:
         log = self._logs / str(len(self._programs))
         log.mkdir(parents=True)
-        self._programs.append(Program(words, log, PATIENCE, cwd=self._folder, env=self._environment))
+        self._programs.append(Program(words, log, PATIENCE, cwd=self._folder, env={**os.environ, **self._environment}))
         return self._programs[-1]
 
     def begun(self) -> list[int]:

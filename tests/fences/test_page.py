@@ -46,7 +46,7 @@ def run(hosts: Hosts, zookeeper: str) -> Run:
             text = text.replace(before, after)
         hosts.write(file, text)
         program = hosts.python(file)
-        return program.end(), program.log()
+        return program.finish().status, program.log()
 
     return run
 
