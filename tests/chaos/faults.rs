@@ -28,7 +28,7 @@ pub(crate) struct Fault<Strike> {
 
 type Whom = fn(&mut Field) -> usize;
 type Act = fn(&mut Field, usize) -> io::Result<()>;
-/// The server that it strikes; and what breaks it, lets time pass and mends it.
+/// Chooses a server; and breaks it, lets time pass, and repairs it.
 pub(crate) type AtServer = (Whom, Act);
 
 const fn fault(name: &'static str, whom: Whom, act: Act) -> Fault<AtServer> {

@@ -25,7 +25,7 @@ async fn waiting_attempts_with_more_watches_than_fit_into_a_request_survive_a_re
     let mut waits = JoinSet::new();
     for path in &paths {
         let lock = waiter.mutex(path).unwrap();
-        waits.spawn(async move { lock.acquire().await.unwrap().release().await.unwrap() });
+        waits.spawn(async move { soon(lock.acquire()).await.unwrap().release().await.unwrap() });
     }
     let admin = Admin::connect(ensemble.server(0).address());
     for path in &paths {

@@ -72,8 +72,9 @@ async fn cut_off(path: &str, (cut, mend): Cut) {
     just_after_a_heartbeat(&proxy);
     let (states, lost) = (observer.states(), HoldState::Lost(LossReason::LeaseLapsed));
     // A busy machine may put it at risk before the cut, too.
-    assert!(states.ends_with(&[HoldState::Held, HoldState::AtRisk, lost]), "{states:?}");
-    assert_eq!(states.iter().filter(|state| **state == lost).count(), 1, "{states:?}");
+    if states != [HoldState::Held, HoldState::AtRisk, lost] {
+        return or_once_more(false, &format!("{states:?}"));
+    }
     let samples = observer.finish();
     let alone: Vec<_> = samples.iter().filter(|sample| sample.at > start).collect();
     assert!(alone.windows(2).all(|pair| pair[1].valid_for <= pair[0].valid_for), "it only falls");

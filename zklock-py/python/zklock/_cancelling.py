@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections.abc
 import contextlib
+import functools
 import inspect
 import sys
 import types
@@ -179,10 +180,7 @@ async def _in_a_thread(trio: typing.Any, coroutine: typing.Coroutine[typing.Any,
                 task.get_loop().call_soon_threadsafe(task.cancel)
         return trio.lowlevel.Abort.FAILED
 
-    def deliver(outcome: object) -> None:
-        token.run_sync_soon(trio.lowlevel.reschedule, me, outcome)
-
-    trio.lowlevel.start_thread_soon(lambda: asyncio.run(main()), deliver)
+    trio.lowlevel.start_thread_soon(lambda: asyncio.run(main()), functools.partial(token.run_sync_soon, trio.lowlevel.reschedule, me))
     try:
         return typing.cast("Result", await trio.lowlevel.wait_task_rescheduled(cancel))
     except asyncio.CancelledError:
