@@ -16,6 +16,8 @@ LEAST, MOST = "INT64_MIN", "INT64_MAX"
 # Timeouts that are none, and long ones.
 LATE = ["INT64_MIN", "INT64_MIN + 1", "INT32_MIN", "-99", "-2"]
 LONG = ["-1", "INT32_MAX", "UINT32_MAX", "INT64_MAX / 1000", "INT64_MAX - 1", "INT64_MAX"]
+# A good one that a busy machine does not reach, and one that a wait in vain does.
+SOON, IN_VAIN = ("NUMBER", "SOON_MS"), ("NUMBER", 100)
 # The state of its handle in which a wait ends at once, and in which it is in vain, where these are not LIVE and BUSY.
 WAITS = {
     "zklock_hold_wait_lost": ("CLOSED", "LIVE"),
@@ -187,7 +189,7 @@ class Matrix:
         if what == "enum":
             return "NUMBER", next(iter(self.header.enums[detail].values()))
         simple = {
-            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000), "needs": ("NUMBER", 0),
+            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": SOON, "needs": ("NUMBER", 0),
             "locks": ("LOCKS", "GOOD_LOCKS"), "clients": ("CLIENTS", "LIVE"), "names": ("NAMES", 0),
             "room": ("ROOM", 0), "size": ("NUMBER", 64),
         }
@@ -203,6 +205,8 @@ class Matrix:
 
     def add(self, function, what, place, arguments, wanted, text="NULL"):
         """One cell. The documentation must list its outcome."""
+        if wanted in ("ZKLOCK_TIMEOUT", "ZKLOCK_PENDING"):
+            arguments = [IN_VAIN if given == SOON else given for given in arguments]
         if function.says_status and wanted not in function.listed:
             raise NotUnderstood(f"{function.name}, {what}: {wanted} is not among what it returns by its comment")
         self.cells.append((function, what, place, arguments, wanted, text))
