@@ -142,7 +142,8 @@ impl Events {
                 let mut queue = here.queue();
                 if let Some(state) = queue.connection.tell() {
                     here.settle(&queue);
-                    return Some(Event::of_connection(state));
+                    let kind = zklock_event_kind::of(state);
+                    return Some(Event { kind, handle: None, released: None, context: Context::NONE });
                 }
                 let (_, notice) = queue.notices.pop_first()?;
                 here.settle(&queue);
@@ -219,12 +220,6 @@ impl Here {
 impl Queue {
     fn is_empty(&self) -> bool {
         self.notices.is_empty() && self.connection.is_empty()
-    }
-}
-
-impl Event {
-    fn of_connection(state: ConnectionState) -> Self {
-        Self { kind: zklock_event_kind::of(state), handle: None, released: None, context: Context::NONE }
     }
 }
 

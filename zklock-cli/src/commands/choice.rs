@@ -131,15 +131,12 @@ impl Choice {
     }
 
     /// Like [`acquire`](Self::acquire), for anything that begins with that.
-    pub(crate) async fn begin<T, F>(
+    pub(crate) async fn begin<T>(
         &self,
         client: &Client,
         wait: Wait,
-        begin: impl FnOnce(Wait) -> F,
-    ) -> Result<T, Failure>
-    where
-        F: Future<Output = Result<T, Error>>,
-    {
+        begin: impl AsyncFnOnce(Wait) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
         let mut beginning = pin!(self.begin_unguarded(wait, begin));
         tokio::select! {
             biased;
@@ -155,10 +152,11 @@ impl Choice {
         begun
     }
 
-    async fn begin_unguarded<T, F>(&self, wait: Wait, begin: impl FnOnce(Wait) -> F) -> Result<T, Failure>
-    where
-        F: Future<Output = Result<T, Error>>,
-    {
+    async fn begin_unguarded<T>(
+        &self,
+        wait: Wait,
+        begin: impl AsyncFnOnce(Wait) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
         if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             let busy = |error: Error| match error.kind() {
                 ErrorKind::Timeout => Failure::new(Exit::Busy, error.to_string()),

@@ -56,12 +56,8 @@ impl Guardian {
         &self.guarded
     }
 
-    /// Whether the process is dead.
-    pub(crate) fn is_dead(&self) -> bool {
-        self.is_dead_within(Duration::ZERO)
-    }
-
-    fn is_dead_within(&self, bound: Duration) -> bool {
+    /// Whether the process is dead, or dies before this is over.
+    pub(crate) fn is_dead_within(&self, bound: Duration) -> bool {
         let until = now() + bound;
         loop {
             let mut dead = [PollFd::new(&self.guarded, PollFlags::IN)];

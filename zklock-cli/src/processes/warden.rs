@@ -223,7 +223,8 @@ impl Warden {
     /// received.
     fn receive(&mut self) -> bool {
         // A process that has inherited the other end may keep it open.
-        let lives = || !self.guardian.as_ref().is_some_and(Guardian::is_dead);
+        let is_dead = |guardian: &Guardian| guardian.is_dead_within(Duration::ZERO);
+        let lives = || !self.guardian.as_ref().is_some_and(is_dead);
         let may_say_more = self.is_alone
             || match self.peer.receive(RecvFlags::DONTWAIT) {
                 Ok(received) => received > 0,

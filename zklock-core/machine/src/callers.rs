@@ -394,7 +394,7 @@ impl<O: Owner> Callers<O> {
     pub fn poll_timeout(&self) -> Option<Moment> {
         // A node that does not linger may stay for one who waits until it is confirmed, however long that takes.
         let lingers = self.kept_turns().filter(|turns| turns.lingers()).and_then(Turns::poll_timeout);
-        [self.holds_back, self.checking.pauses_until(), lingers].into_iter().flatten().min()
+        [self.holds_back, self.checking.pause, lingers].into_iter().flatten().min()
     }
 
     /// Returns when to look at [`poll_timeout`](Self::poll_timeout) again at the latest, for a shell that does not do so after

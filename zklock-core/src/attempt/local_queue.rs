@@ -270,7 +270,7 @@ impl LocalQueue {
             tracing::debug!(path = &*self.path, "waits behind others of this client");
             if wait.deadline().is_some() {
                 let holder_lookup = self.clone().look_up_holder(wait, caller);
-                ticket.set_holder_lookup(self.shared.pool.runtime().spawn(holder_lookup).abort_handle());
+                ticket.holder_lookup = Some(self.shared.pool.runtime().spawn(holder_lookup).abort_handle());
             }
         }
         Ok(ticket)
@@ -356,11 +356,6 @@ impl LocalQueue {
     /// Whether a caller that has no answer yet waits behind others, here or in the ensemble.
     fn is_behind_others(&self, caller: CallerId) -> bool {
         self.lock().is_behind_others(caller)
-    }
-
-    /// Returns the names of the nodes of the counted place that is on its way in, if it may have to wait.
-    fn entering_nodes(&self) -> Vec<String> {
-        self.lock().entering().map_or(Vec::new(), |place| place.nodes.clone())
     }
 
     // What becomes of attempts.

@@ -13,7 +13,7 @@ use crate::client::home::Home;
 use crate::client::registry::CoreClient;
 use crate::connect::path::check_lock_path;
 use crate::machine::protocol::Patience;
-use crate::threads::call::{Beginning, Call};
+use crate::threads::call::Call;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -151,15 +151,12 @@ impl DoubleBarrier {
     pub fn enter_within(&self, wait: impl Into<Wait>) -> Call<Member> {
         let wait = wait.into();
         let barrier = self.clone();
-        self.home.begin(wait, move |client| {
-            let here = client.clone();
-            Beginning::goes_on(client.io(), async move { barrier.entered(here.fixed(), wait).await })
-        })
+        self.home.call(wait, move |client| async move { barrier.entered(client.fixed(), wait).await })
     }
 
     async fn entered(&self, client: &CoreClient, wait: Wait) -> Result<Member, Error> {
         let (path, pool) = (&self.path, &client.handle.pool);
-        let mut entering = self.begin_to_enter(client, wait.patience())?;
+        let mut entering = self.begin_to_enter(client, wait.patience());
         let failed = match answered(pool, wait, &mut entering).await {
             Some(Ok(Some(member))) => return Ok(member),
             Some(Ok(None)) => {
@@ -178,20 +175,12 @@ impl DoubleBarrier {
         Err(failed)
     }
 
-    fn begin_to_enter(
-        &self,
-        client: &CoreClient,
-        patience: Patience,
-    ) -> Result<Waiting<Option<Member>>, Error> {
-        let pool = &client.handle.pool;
-        if pool.is_closed() {
-            return Err(Error::closed());
-        }
+    fn begin_to_enter(&self, client: &CoreClient, patience: Patience) -> Waiting<Option<Member>> {
         let (answer, receiver) = oneshot::channel();
         let debt = Debt::new(&client.handle.counters);
-        let (client, known, path) = (client.handle.clone(), client.members(&self.path), self.path.clone());
-        let membership = Membership::new(client, known, path, self.members, debt.clone());
-        pool.runtime().spawn(membership.run(patience, answer));
-        Ok(Waiting::new(receiver, debt))
+        let (handle, known, path) = (client.handle.clone(), client.members(&self.path), self.path.clone());
+        let membership = Membership::new(handle, known, path, self.members, debt.clone());
+        client.handle.pool.runtime().spawn(membership.run(patience, answer));
+        Waiting::new(receiver, debt)
     }
 }

@@ -65,10 +65,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
         let lazy = self.clone();
-        self.0.home.begin_open(wait, move |client| match lazy.of(client) {
-            Ok(value) => Beginning::goes_on(value.io(), call(value.clone())),
-            Err(error) => Beginning::Over(Err(error)),
-        })
+        self.0.home.call(wait, move |client| async move { call(lazy.of(&client)?.clone()).await })
     }
 
     /// Makes a call that may be over at once.

@@ -219,15 +219,12 @@ fn not_attached(options: &ClientOptions, host: &str, error: &Error) -> Failure {
 fn not_connected(options: &ClientOptions, host: &str, error: &Error) -> Failure {
     match error {
         Error::AuthFailed => Failure::Refused(not_let_in(options)),
-        Error::NoHosts => Failure::TryAgain(hangs_up(host)),
+        Error::NoHosts => {
+            // It was given one, which had just accepted a connection.
+            Failure::TryAgain(format!("{host} accepts connections but opens no session"))
+        }
         error => Failure::TryAgain(fails(without_chroot(options, host), error)),
     }
-}
-
-/// Returns the meaning of the library's error that it has no host left: it was given one, which had just accepted a
-/// connection.
-fn hangs_up(host: &str) -> String {
-    format!("{host} accepts connections but opens no session")
 }
 
 /// Returns which server did not open a session, and why.

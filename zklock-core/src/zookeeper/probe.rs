@@ -58,11 +58,9 @@ async fn is_plain_alone(
 
 /// A port with TLS waits for more than the four bytes of a question in plain text. Its silence must be told from that of
 /// a server that pauses, so a second silence is needed, and answers before and between.
-async fn is_tls_alone<T, P>(rounds: [(T, P); 2]) -> bool
-where
-    T: Future<Output = Option<bool>>,
-    P: Future<Output = Option<bool>>,
-{
+async fn is_tls_alone(
+    rounds: [(impl Future<Output = Option<bool>>, impl Future<Output = Option<bool>>); 2],
+) -> bool {
     for (speaks_tls, speaks_plainly) in rounds {
         if speaks_tls.await != Some(true) || speaks_plainly.await == Some(true) {
             return false;

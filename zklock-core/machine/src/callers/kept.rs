@@ -34,14 +34,11 @@ pub(super) struct Checking {
     is_under_way: bool,
     /// How many have come back since it was last known.
     checks: u32,
-    pause: Option<Moment>,
+    /// Until when it waits before the next one.
+    pub(super) pause: Option<Moment>,
 }
 
 impl Checking {
-    pub(super) fn pauses_until(&self) -> Option<Moment> {
-        self.pause
-    }
-
     /// Whether a pause is over.
     pub(super) fn handle_timeout(&mut self, now: Moment) -> bool {
         let is_over = self.pause.is_some_and(|until| now >= until);

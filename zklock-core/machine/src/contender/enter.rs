@@ -133,7 +133,7 @@ impl Contender {
         let nodes = self.nodes(phase);
         let mut flight: Vec<Operation> = Vec::new();
         flight.extend(nodes.slots.iter().filter_map(|slot| Some(Operation::Inspect { path: slot.path()? })));
-        flight.extend(nodes.surplus().iter().map(|path| Operation::Delete { path: path.clone() }));
+        flight.extend(nodes.surplus.iter().map(|path| Operation::Delete { path: path.clone() }));
         // Behind the deletions: one of our own must not be in our way.
         if phase == Phase::Queue {
             flight.extend(self.listings());
@@ -145,11 +145,11 @@ impl Contender {
         let session = self.flow.session;
         let nodes = self.nodes_mut(phase);
         let mut pruned = outcomes.split_off(nodes.slots.len().min(outcomes.len()));
-        let listed = pruned.split_off(nodes.surplus().len().min(pruned.len()));
+        let listed = pruned.split_off(nodes.surplus.len().min(pruned.len()));
         if !pruned.iter().all(is_deleted) {
             return self.retry(Step::Adopt(phase), now);
         }
-        nodes.prune();
+        nodes.surplus.clear();
         let mut transactions = Vec::new();
         for (slot, found) in outcomes.into_iter().enumerate() {
             match found {

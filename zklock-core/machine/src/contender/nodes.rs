@@ -13,7 +13,7 @@ pub(super) struct Nodes {
     /// Whether a creation whose reply has not come may have been executed.
     create_in_doubt: bool,
     /// The paths of extra nodes with our mark, which must be deleted.
-    surplus: Vec<String>,
+    pub(super) surplus: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -106,11 +106,6 @@ impl Nodes {
         self.create_in_doubt
     }
 
-    /// Returns the paths of extra nodes with our mark, which must be deleted.
-    pub(super) fn surplus(&self) -> &[String] {
-        &self.surplus
-    }
-
     /// Returns the paths of all nodes that exist.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> {
         self.slots.iter().filter_map(NodeSlot::path).chain(self.surplus.iter().cloned())
@@ -158,11 +153,6 @@ impl Nodes {
         if let Some(node) = &mut self.slots[slot].node {
             node.origin = Some(origin);
         }
-    }
-
-    /// Forgets the extra nodes, which have been deleted.
-    pub(super) fn prune(&mut self) {
-        self.surplus.clear();
     }
 
     /// Notes that a write which was sent at `sent` has proven all nodes.

@@ -85,7 +85,8 @@ impl LocalQueue {
     /// unknown.
     pub(crate) fn in_the_way(&self, ticket: &Ticket) -> Option<String> {
         let seen = self.seen(TELLING)?;
-        let here = self.ahead_here(ticket);
+        // The caller with the node, and those that came before this one.
+        let here = self.lock().callers.ahead_of(ticket.caller);
         Some(match seen.ahead.map(|ahead| ahead + here) {
             None => seen.holder(),
             Some(0) => format!("{}; we are next", seen.holder()),
@@ -97,11 +98,6 @@ impl LocalQueue {
     fn seen(&self, ago: Duration) -> Option<Arc<InTheWay>> {
         let (at, seen) = lock_ignoring_poison(&self.holder_lookup.last).clone()?;
         seen.filter(|_| clock::now().since(at) <= ago)
-    }
-
-    /// Returns how many callers of this client are ahead of a caller: the one with the node, and those that came before it.
-    fn ahead_here(&self, ticket: &Ticket) -> usize {
-        self.lock().callers.ahead_of(ticket.caller)
     }
 
     /// Asks the servers, unless the last answer is younger than `fresh`.
@@ -117,7 +113,8 @@ impl LocalQueue {
     /// Asks the servers; `None` if they do not answer.
     async fn ask(&self) -> Option<InTheWay> {
         let session = self.shared.pool.slot().current()?;
-        let own = self.entering_nodes();
+        // Of the counted place that is on its way in, if it may have to wait.
+        let own = self.lock().entering().map_or(Vec::new(), |place| place.nodes.clone());
         for (number, (claim, held_at)) in self.claims.iter().zip(&self.held_at).enumerate() {
             let own = own.get(number).map(String::as_str);
             let Some(rivals) = rivals(&session, claim, own).await? else { continue };

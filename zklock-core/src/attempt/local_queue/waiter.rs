@@ -69,8 +69,8 @@ pub(crate) struct Ticket {
     is_done: bool,
     /// What may be owed for its attempt, as far as is known.
     debt: Option<Arc<Debt>>,
-    /// The task that finds out who is in the way, if no other caller's task does.
-    holder_lookup: Option<AbortHandle>,
+    /// The task that finds out who is in the way, if no other caller's task does. It ends with the ticket.
+    pub(super) holder_lookup: Option<AbortHandle>,
 }
 
 impl Ticket {
@@ -111,11 +111,6 @@ impl Ticket {
                 self.debt = debt;
             }
         }
-    }
-
-    /// Sets the task that finds out who is in the way. It ends with the ticket.
-    pub(super) fn set_holder_lookup(&mut self, task: AbortHandle) {
-        self.holder_lookup = Some(task);
     }
 
     /// Whether it waits behind others, here or in the ensemble.
