@@ -3,11 +3,13 @@
 use crate::support::threads::{bell, done, result};
 use crate::support::{SOON, operator, options, says, soon};
 use ground::{Direction, Proxy, not_later, shared, until};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use zklock::further::{ConnectionState, Interrupt, Owner, Wait};
-use zklock::{Client, ErrorKind, LossReason};
+use zklock::{Call, Client, ErrorKind, Hold, LossReason};
 
 fn lazy(hosts: &str, patience: Duration) -> Client {
     Client::lazy(options(hosts).connect_timeout(patience))
@@ -139,6 +141,24 @@ fn many_threads_that_need_it_at_once_are_all_told_of_a_failure_and_then_connect_
     let ids: Vec<_> = all().into_iter().map(|connected| connected.unwrap().session_id()).collect();
     assert!(ids.iter().all(|id| id.is_some() && *id == ids[0]), "{ids:x?}");
     assert_eq!(proxy.session().len(), 1);
+}
+
+#[tokio::test]
+async fn those_that_wait_for_it_get_the_lock_in_the_order_in_which_they_came() {
+    let (client, _proxy) = proxied(SOON);
+    let lock = client.mutex("/lazy/order").unwrap();
+    let acquire = || lock.acquire_as(Owner::once(), SOON);
+    let waits =
+        |call: &mut Call<Hold>| Pin::new(call).poll(&mut Context::from_waker(Waker::noop())).is_pending();
+    let mut calls: Vec<_> = std::iter::repeat_with(acquire).take(5).collect();
+    assert!(calls.iter_mut().all(waits), "there is no connection yet");
+    soon(client.connect_within(None)).await.unwrap();
+    // Another comes before these go on, and they do so in another order.
+    calls.push(acquire());
+    assert!(calls[1..].iter_mut().rev().all(waits), "the first is before them");
+    for call in calls {
+        soon(soon(call).await.unwrap().release()).await.unwrap();
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::threads::fork_safe::ForkSafe;
 use crate::threads::io::{Io, check_descriptors, check_resources};
 use crate::threads::thread::host_runtime;
 use crate::threads::watch::Watch;
+use futures_util::FutureExt;
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::ops::Deref;
@@ -96,10 +97,11 @@ impl Home {
     }
 
     /// Makes a call of the client that ends with `wait`. It connects first if necessary, and never for longer than the [connect
-    /// timeout](ClientOptions::connect_timeout).
+    /// timeout](ClientOptions::connect_timeout). One that `queues` takes its place before that, so that nobody gets ahead of it.
     pub(super) fn begin<R: Send + 'static>(
         &self,
         wait: Wait,
+        queues: bool,
         begin: impl FnOnce(&ForkSafe<CoreClient>) -> Beginning<R> + Send + 'static,
     ) -> Call<R> {
         let home = self.clone();
@@ -116,14 +118,19 @@ impl Home {
                 return Ok(Beginning::Over(Err(error)));
             }
             let client = client.clone();
+            let mut call = if queues { Ok(Box::pin(begin(&client).run())) } else { Err(begin) };
             Ok(Beginning::goes_on(&client.io().clone(), async move {
+                // Its place is what it takes in the first step.
+                if let Some(result) = call.as_mut().ok().and_then(FutureExt::now_or_never) {
+                    return result;
+                }
                 let opened = client.fixed().pool().opened(wait).await;
                 // Kept until now, because the caller may have dropped the client meanwhile.
                 drop(home);
                 opened?;
-                match begin(&client) {
-                    Beginning::Over(result) => result,
-                    Beginning::GoesOn(pending) => pending.run().await,
+                match call {
+                    Ok(begun) => begun.await,
+                    Err(begin) => begin(&client).run().await,
                 }
             }))
         };
@@ -136,7 +143,7 @@ impl Home {
         wait: Wait,
         begin: impl FnOnce(&ForkSafe<CoreClient>) -> Beginning<R> + Send + 'static,
     ) -> Call<R> {
-        self.begin(wait, |client| match client.fixed().pool().is_closed() {
+        self.begin(wait, false, |client| match client.fixed().pool().is_closed() {
             true => Beginning::Over(Err(Error::closed())),
             false => begin(client),
         })
@@ -304,7 +311,7 @@ mod tests {
     fn a_callback_may_begin_to_connect_and_must_not_wait_for_it() {
         let connect = || {
             let home = Home::new(ClientOptions::new("127.0.0.1:1"), None);
-            home.begin(Wait::Forever, |_| Beginning::Over(Ok(())))
+            home.begin(Wait::Forever, false, |_| Beginning::Over(Ok(())))
         };
         let (sender, receiver) = channel();
         call_later(move || sender.send((connect().wait(), connect().detach(|| ()).map(drop))).unwrap())

@@ -170,7 +170,7 @@ impl Job {
     pub fn begin_as(&self, owner: Owner, wait: impl Into<Wait>) -> Call<Begun<Run>> {
         let wait = wait.into();
         let once = self.clone();
-        self.lock.open.begin(wait, move |lock| {
+        self.lock.open.begin(wait, wait != Wait::Once, move |lock| {
             let here = lock.clone();
             call::Beginning::goes_on(
                 lock.io(),

@@ -68,14 +68,15 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         self.0.home.call(wait, move |client| async move { call(lazy.of(&client)?.clone()).await })
     }
 
-    /// Makes a call that may be over at once.
+    /// Makes a call that may be over at once. One that `queues` does so before the client has connected.
     pub(crate) fn begin<R: Send + 'static>(
         &self,
         wait: Wait,
+        queues: bool,
         begin: impl FnOnce(&ForkSafe<T>) -> Beginning<R> + Send + 'static,
     ) -> Call<R> {
         let lazy = self.clone();
-        self.0.home.begin(wait, move |client| match lazy.of(client) {
+        self.0.home.begin(wait, queues, move |client| match lazy.of(client) {
             Ok(value) => begin(value),
             Err(error) => Beginning::Over(Err(error)),
         })

@@ -219,7 +219,7 @@ impl Lock {
     /// ```
     pub fn try_acquire(&self) -> Call<Option<Hold>> {
         let owner = Owner::current();
-        self.open.begin(Wait::Forever, move |lock| {
+        self.open.begin(Wait::Forever, false, move |lock| {
             let value = lock.clone();
             Beginning::goes_on(lock.io(), async move {
                 let lock = value.fixed();
@@ -267,7 +267,7 @@ impl Lock {
             Ok(Some(hold)) => Beginning::Over(Ok(hold)),
             Err(error) => Beginning::Over(Err(error)),
         };
-        self.open.begin(wait, begin).accepted(Hold::refuse_dead)
+        self.open.begin(wait, wait != Wait::Once, begin).accepted(Hold::refuse_dead)
     }
 }
 

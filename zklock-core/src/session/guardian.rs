@@ -93,7 +93,7 @@ impl Guardian {
         if pool.is_closed() {
             return Err(Error::closed());
         }
-        let only = OnlyGuardian::take(pool.has_guardian())?;
+        let only = OnlyGuardian::take(&pool.has_guardian)?;
         let pair = std::os::unix::net::UnixStream::pair()
             .and_then(|(ours, theirs)| Ok((above_streams(ours.into())?.into(), theirs)));
         let (ours, theirs) = pair.map_err(|error| failed(format_args!("it cannot be spoken to: {error}")))?;

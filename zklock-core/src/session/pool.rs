@@ -5,14 +5,15 @@ use crate::base::clock;
 use crate::base::error::{Error, ErrorKind};
 use crate::base::platform;
 use crate::base::stats::Counters;
+use crate::base::sync::replace_if;
 use crate::base::wait::Wait;
 use crate::connect::options::ClientOptions;
 use crate::session::attachment::GOOD_BYE;
-use crate::session::session_keeper::SessionKeeper;
+use crate::session::session_keeper::{SessionKeeper, Shared};
 use crate::session::slot::{Slot, SlotState};
 use crate::threads::io::Io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -21,52 +22,36 @@ use tokio::sync::watch;
 const LATE: Duration = Duration::from_millis(250);
 
 pub(crate) struct Pool {
-    options: Arc<ClientOptions>,
+    shared: Shared,
     /// The name that others see. It stays as it was when the client was made, or equal locks would have unequal claims.
     identity: String,
-    slot: Arc<Slot>,
-    closing: Arc<watch::Sender<bool>>,
-    /// Whether a keeper is running.
-    running: Arc<watch::Sender<bool>>,
-    has_begun: Arc<AtomicBool>,
-    counters: Arc<Counters>,
     /// Whether there is a guardian.
-    has_guardian: Arc<watch::Sender<bool>>,
+    pub(super) has_guardian: Arc<watch::Sender<bool>>,
 }
 
 impl Pool {
     pub(crate) fn new(options: ClientOptions, io: Io, counters: Arc<Counters>) -> Self {
-        let options = Arc::new(options);
         let identity = options.identity.clone().unwrap_or_else(platform::identity);
-        Self {
-            options,
-            identity,
-            slot: Arc::new(Slot::new(SlotState::Unopened, io)),
-            closing: Arc::default(),
-            running: Arc::default(),
-            has_begun: Arc::default(),
-            counters,
-            has_guardian: Arc::default(),
-        }
+        let shared = Shared::new(options, Arc::new(Slot::new(SlotState::Unopened, io)), counters);
+        Self { shared, identity, has_guardian: Arc::default() }
     }
 
     /// Returns whether there has been a session.
     pub(crate) fn has_opened(&self) -> bool {
-        self.counters.sessions.read() > 0
+        self.shared.counters.sessions.read() > 0
     }
 
     /// Returns when there has been a session. The first to call this begins to open it; that goes on even if nobody waits, until
     /// it has succeeded or failed, or the client is closed. A failure is reported to all who wait, and the next call tries again.
-    /// They go on in the order in which they came.
     pub(crate) async fn opened(&self, wait: Wait) -> Result<(), Error> {
         if self.has_opened() {
             return Ok(());
         }
-        let (first, begins) = self.slot.first(&self.running);
+        let (first, begins) = self.shared.slot.first(&self.shared.running);
         if begins {
             self.open();
         }
-        let patience = self.options.connect_timeout;
+        let patience = self.shared.options.connect_timeout;
         // The keeper itself ends then, but its runtime may not let it run.
         let (late, named) = (Wait::at_most(patience.checked_add(LATE)), Wait::at_most(Some(patience)));
         tokio::select! {
@@ -78,27 +63,18 @@ impl Pool {
     }
 
     fn open(&self) {
-        let keeper = SessionKeeper {
-            slot: self.slot.clone(),
-            options: self.options.clone(),
-            closing: self.closing.clone(),
-            running: self.running.clone(),
-            counters: self.counters.clone(),
-            has_begun: self.has_begun.clone(),
-            failure: None,
-        };
-        self.runtime().spawn(keeper.run());
+        self.runtime().spawn(SessionKeeper { shared: self.shared.clone(), failure: None }.run());
     }
 
     /// Returns the error for a session that was not opened in time, as far as the one who waits can know the reason. While a
     /// shared object is being loaded, the loader lets no new thread begin.
     fn unopened(&self, wait: Wait) -> Error {
-        let advice = if self.has_begun.load(Ordering::Relaxed) {
+        let advice = if self.shared.has_begun.load(Ordering::Relaxed) {
             "check hosts and network"
         } else {
             "the thread for it waits until a shared object is loaded: connect after that, not in its constructors"
         };
-        let hosts = self.options.hosts.connect_string();
+        let hosts = self.shared.options.hosts.connect_string();
         let message = format!("no session with {hosts} was opened {wait}: {advice}");
         Error::new(ErrorKind::Unreachable, message)
     }
@@ -106,13 +82,12 @@ impl Pool {
     /// Returns a pool whose sessions a test opens.
     #[cfg(test)]
     pub(crate) fn of(slot: Arc<Slot>) -> Self {
-        let options = ClientOptions::new("none:1").checked().unwrap();
-        let io = slot.io.clone();
-        Self { slot, identity: String::new(), ..Self::new(options, io, Arc::default()) }
+        let shared = Shared::new(ClientOptions::new("none:1").checked().unwrap(), slot, Arc::default());
+        Self { shared, identity: String::new(), has_guardian: Arc::default() }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
-        &self.options
+        &self.shared.options
     }
 
     pub(crate) fn identity(&self) -> &str {
@@ -120,38 +95,35 @@ impl Pool {
     }
 
     pub(crate) fn runtime(&self) -> &Handle {
-        self.slot.io.runtime()
+        self.shared.slot.io.runtime()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        *self.closing.borrow()
+        *self.shared.closing.borrow()
     }
 
     pub(crate) fn slot(&self) -> &Arc<Slot> {
-        &self.slot
+        &self.shared.slot
     }
 
     /// Begins to close the session.
     pub(crate) fn close(&self) {
-        self.closing.send_replace(true);
-        self.slot.close_unopened();
+        self.shared.closing.send_replace(true);
+        // Or nobody would.
+        replace_if(&self.shared.slot.state, SlotState::Closed, |state| matches!(state, SlotState::Unopened));
     }
 
     /// Nobody has the client any more, so nobody needs to know that it is closed.
     pub(crate) fn abandon(&self) {
-        self.closing.send_replace(true);
+        self.shared.closing.send_replace(true);
     }
 
     /// Waits until it is closed.
     pub(crate) async fn closed(&self) {
         // It cannot fail, since we have a sender.
-        let _ = self.running.subscribe().wait_for(|running| !running).await;
+        let _ = self.shared.running.subscribe().wait_for(|running| !running).await;
         // Its guardian is dismissed then, and ends in a moment.
         let mut has_guardian = self.has_guardian.subscribe();
         let _ = clock::timeout(GOOD_BYE, has_guardian.wait_for(|has_guardian| !has_guardian)).await;
-    }
-
-    pub(crate) fn has_guardian(&self) -> &Arc<watch::Sender<bool>> {
-        &self.has_guardian
     }
 }

@@ -28,51 +28,71 @@ use tokio::sync::watch;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// Keeps the slot filled until the client is closed.
+/// Keeps the slot of a pool filled until the client is closed.
 pub(super) struct SessionKeeper {
-    pub(super) slot: Arc<Slot>,
-    pub(super) options: Arc<ClientOptions>,
-    pub(super) closing: Arc<watch::Sender<bool>>,
-    pub(super) running: Arc<watch::Sender<bool>>,
-    pub(super) counters: Arc<Counters>,
-    /// Whether the runtime has begun to run it.
-    pub(super) has_begun: Arc<AtomicBool>,
+    pub(super) shared: Shared,
     /// Why the first session could not be opened.
     pub(super) failure: Option<Error>,
+}
+
+/// What a pool shares with its keeper.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) options: Arc<ClientOptions>,
+    pub(super) slot: Arc<Slot>,
+    pub(super) closing: Arc<watch::Sender<bool>>,
+    /// Whether a keeper is running.
+    pub(super) running: Arc<watch::Sender<bool>>,
+    /// Whether the runtime has begun to run it.
+    pub(super) has_begun: Arc<AtomicBool>,
+    pub(super) counters: Arc<Counters>,
+}
+
+impl Shared {
+    pub(super) fn new(options: ClientOptions, slot: Arc<Slot>, counters: Arc<Counters>) -> Self {
+        Self {
+            options: Arc::new(options),
+            slot,
+            closing: Arc::default(),
+            running: Arc::default(),
+            has_begun: Arc::default(),
+            counters,
+        }
+    }
 }
 
 /// This runs even if its runtime is gone, and the keeper has never run.
 impl Drop for SessionKeeper {
     fn drop(&mut self) {
         if self.has_failed() {
-            self.running.send_replace(false);
+            self.shared.running.send_replace(false);
             return;
         }
         // First, so that nobody who wakes below waits for the next session.
-        self.closing.send_replace(true);
+        self.shared.closing.send_replace(true);
         // Wakes everybody who waits for a session or for its end.
-        if let SlotState::Open(session) = self.slot.state() {
+        if let SlotState::Open(session) = self.shared.slot.state() {
             session.end(LossReason::ClientClosed);
             // Only now, because the end leaves open what becomes of the nodes.
             session.set_nodes(SessionNodes::Abandoned);
         }
-        self.slot.state.send_replace(SlotState::Closed);
-        self.slot.answer(&Err(Error::closed()));
+        self.shared.slot.state.send_replace(SlotState::Closed);
+        self.shared.slot.answer(&Err(Error::closed()));
         // Last, because those who wait for this may end the process.
-        self.running.send_replace(false);
+        self.shared.running.send_replace(false);
     }
 }
 
 impl SessionKeeper {
     pub(super) async fn run(mut self) {
-        self.has_begun.store(true, Ordering::Relaxed);
-        let mut closing = self.closing.subscribe();
+        self.shared.has_begun.store(true, Ordering::Relaxed);
+        let mut closing = self.shared.closing.subscribe();
         let mut turn = platform::random_bits() as usize;
         let first = async {
             tokio::select! {
                 biased;
                 opened = self.open(&mut turn) => opened,
-                hopeless = diagnose::hosts(&self.options, &self.slot) => Err(hopeless),
+                hopeless = diagnose::hosts(&self.shared.options, &self.shared.slot) => Err(hopeless),
             }
         };
         let mut opened = match self.unless_closed(Box::pin(first)).await {
@@ -84,12 +104,12 @@ impl SessionKeeper {
             None => return,
         };
         loop {
-            self.counters.sessions.add();
-            self.slot.is_zookeeper();
+            self.shared.counters.sessions.add();
+            self.shared.slot.is_zookeeper();
             let Opened { ensemble, asked, session, timeout } = opened;
             let connection = Arc::new(ensemble);
-            let keeper = keeper(&self.options, timeout, asked);
-            let session = Session::new(connection.clone(), session, keeper, self.counters.clone());
+            let keeper = keeper(&self.shared.options, timeout, asked);
+            let session = Session::new(connection.clone(), session, keeper, self.shared.counters.clone());
             if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
                 return;
             }
@@ -100,7 +120,7 @@ impl SessionKeeper {
 
     /// Does this work, unless the client is closed before it is done. It is boxed by the caller, because it is large.
     async fn unless_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let mut closing = self.closing.subscribe();
+        let mut closing = self.shared.closing.subscribe();
         tokio::select! {
             biased;
             _ = closing.wait_for(|closing| *closing) => None,
@@ -112,11 +132,12 @@ impl SessionKeeper {
     /// that is not how it ends.
     fn has_failed(&mut self) -> bool {
         // A panic in its task is for lack of some resource.
-        let panicked = std::thread::panicking() && self.counters.sessions.read() == 0;
+        let panicked = std::thread::panicking() && self.shared.counters.sessions.read() == 0;
         let Some(failure) = self.failure.take().or_else(|| panicked.then(wanting)) else { return false };
-        let has_failed = replace_if(&self.slot.state, SlotState::Unopened, |_| !*self.closing.borrow());
+        let has_failed =
+            replace_if(&self.shared.slot.state, SlotState::Unopened, |_| !*self.shared.closing.borrow());
         if has_failed {
-            self.slot.answer(&Err(failure));
+            self.shared.slot.answer(&Err(failure));
         }
         has_failed
     }
@@ -124,8 +145,8 @@ impl SessionKeeper {
     /// Opens a session, in as many tries as it takes. It fails only if there was none before.
     async fn open(&self, turn: &mut usize) -> Result<Opened, Error> {
         let mut pause = FIRST_PAUSE;
-        let mut refusals = Refusals::of(&self.options);
-        let is_first = self.counters.sessions.read() == 0;
+        let mut refusals = Refusals::of(&self.shared.options);
+        let is_first = self.shared.counters.sessions.read() == 0;
         loop {
             // Each try begins with the next host, so that one that does not work is not always the first.
             *turn = turn.wrapping_add(1);
@@ -143,11 +164,11 @@ impl SessionKeeper {
                 }
                 Err(failure) => {
                     // Not all hosts refuse the client, so the count begins again.
-                    refusals = Refusals::of(&self.options);
+                    refusals = Refusals::of(&self.shared.options);
                     let problem = failure.to_string();
                     // Noted before the pause, in which callers may give up and ask why.
                     if let Failure::NotZooKeeper { server, why } = failure {
-                        self.slot.is_not_zookeeper(server, why);
+                        self.shared.slot.is_not_zookeeper(server, why);
                     }
                     self.pause(&mut pause, problem).await;
                 }
@@ -156,7 +177,7 @@ impl SessionKeeper {
     }
 
     fn without_root(&self) -> Error {
-        let chroot = &self.options.hosts.chroot;
+        let chroot = &self.shared.options.hosts.chroot;
         let message = format!(
             "the chroot {chroot} does not exist: create it, let the client create it, or leave it out of \
              the hosts"
@@ -166,9 +187,10 @@ impl SessionKeeper {
 
     /// Tries once to open a session; `None` if the chroot does not exist.
     async fn try_to_open(&self, turn: usize) -> Result<Option<Opened>, Failure> {
-        let bound = clock::timeout(self.options.session_timeout, connecting::open(&self.options, turn));
+        let bound =
+            clock::timeout(self.shared.options.session_timeout, connecting::open(&self.shared.options, turn));
         let opened = bound.await.map_err(|_| Failure::TryAgain("no server answers in time".to_owned()))??;
-        if self.options.hosts.chroot.is_empty() {
+        if self.shared.options.hosts.chroot.is_empty() {
             return Ok(Some(opened));
         }
         // If that cannot be found out now, the first acquire will report it.
@@ -176,7 +198,7 @@ impl SessionKeeper {
         if has_root != Ok(Some(false)) {
             return Ok(Some(opened));
         }
-        if !self.options.create_chroot {
+        if !self.shared.options.create_chroot {
             return Ok(None);
         }
         match clock::timeout(times::PATIENCE.of(opened.timeout), opened.ensemble.create_root()).await {
@@ -190,10 +212,10 @@ impl SessionKeeper {
 
     async fn pause(&self, pause: &mut Duration, problem: String) {
         tracing::debug!(problem, "no session could be opened");
-        let (problem, is_first) = (Some(problem.into()), self.counters.sessions.read() == 0);
+        let (problem, is_first) = (Some(problem.into()), self.shared.counters.sessions.read() == 0);
         // Before the pause, so that a caller whose time runs out in it can say why.
         let state = if is_first { SlotState::First(problem) } else { SlotState::Next(problem) };
-        self.slot.state.send_replace(state);
+        self.shared.slot.state.send_replace(state);
         clock::sleep(*pause).await;
         *pause = (*pause * 2).min(LONGEST_PAUSE);
     }
@@ -207,8 +229,8 @@ impl SessionKeeper {
     ) -> LossReason {
         // First the event, so that a program that changes its log level when it has connected does not change what becomes of it.
         tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
-        self.slot.state.send_replace(SlotState::Open(session.clone()));
-        self.slot.answer(&Ok(()));
+        self.shared.slot.state.send_replace(SlotState::Open(session.clone()));
+        self.shared.slot.answer(&Ok(()));
         let mut link = session.link();
         let mut attachment = Attachment::of(connection);
         let mut nodes = SessionNodes::Abandoned;
@@ -223,7 +245,7 @@ impl SessionKeeper {
                 tokio::select! {
                     biased;
                     _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
-                    change = attachment.change(&self.options, session) => match change {
+                    change = attachment.change(&self.shared.options, session) => match change {
                         Ok(next) => attachment = next,
                         Err(known) => {
                             nodes = known;
@@ -250,7 +272,7 @@ impl SessionKeeper {
         tracing::info!(session = format_args!("{:#x}", session.id()), %reason, "session over");
         // Before the farewell, which can take long. Callers learn now that the client is closed, or wait for the next session.
         let is_last = reason == LossReason::ClientClosed;
-        self.slot.state.send_replace(if is_last { SlotState::Closed } else { SlotState::Next(None) });
+        self.shared.slot.state.send_replace(if is_last { SlotState::Closed } else { SlotState::Next(None) });
         let nodes = match reason {
             LossReason::ClientClosed => attachment.part().await,
             LossReason::SessionClosed => {
@@ -262,7 +284,7 @@ impl SessionKeeper {
                 // Its other holds may have been asked for how long they last, just before.
                 let ends = async {
                     session.keep_promises().await;
-                    attachment.end(&self.options, session).await
+                    attachment.end(&self.shared.options, session).await
                 };
                 tokio::select! {
                     nodes = ends => nodes,

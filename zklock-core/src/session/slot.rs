@@ -111,11 +111,6 @@ impl Slot {
         }
     }
 
-    /// Closes a slot that nobody fills.
-    pub(super) fn close_unopened(&self) {
-        replace_if(&self.state, SlotState::Closed, |state| matches!(state, SlotState::Unopened));
-    }
-
     pub(crate) fn is_connected(&self) -> bool {
         self.current().is_some_and(|session| session.is_connected())
     }

@@ -76,6 +76,14 @@ impl<T> Beginning<T> {
     ) -> Self {
         Self::GoesOn(Pending { io: io.clone(), future: Some(Box::pin(future)) })
     }
+
+    /// Goes on as a part of another call of the same process.
+    pub(crate) async fn run(self) -> Result<T, Error> {
+        match self {
+            Self::Over(result) => result,
+            Self::GoesOn(pending) => pending.run().await,
+        }
+    }
 }
 
 impl<T: Send + 'static> Call<T> {

@@ -219,10 +219,8 @@ fn not_attached(options: &ClientOptions, host: &str, error: &Error) -> Failure {
 fn not_connected(options: &ClientOptions, host: &str, error: &Error) -> Failure {
     match error {
         Error::AuthFailed => Failure::Refused(not_let_in(options)),
-        Error::NoHosts => {
-            // It was given one, which had just accepted a connection.
-            Failure::TryAgain(format!("{host} accepts connections but opens no session"))
-        }
+        // It was given one, which had just accepted a connection.
+        Error::NoHosts => Failure::TryAgain(format!("{host} accepts connections but opens no session")),
         error => Failure::TryAgain(fails(without_chroot(options, host), error)),
     }
 }

@@ -90,7 +90,7 @@ async fn another_program_is_recognised_and_does_not_stay() {
         let error = refusal(&client, command).await;
         assert_eq!(error.kind(), kind);
         assert!(error.to_string().contains(says), "{error}");
-        assert!(!*client.pool().has_guardian().borrow(), "it is still there");
+        assert!(!*client.pool().has_guardian.borrow(), "it is still there");
     }
 }
 
@@ -100,7 +100,7 @@ async fn a_program_that_says_nothing_is_not_waited_for_without_end() {
     let error = Guardian::start(scripted(":"), &pool).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("it has not answered for 10s"), "{error}");
-    assert!(!*pool.has_guardian().borrow(), "it is still there");
+    assert!(!*pool.has_guardian.borrow(), "it is still there");
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn a_client_has_one_guardian_at_a_time() {
     assert!(error.to_string().contains("has a guardian already"), "{error}");
     guardian.dismiss().await;
     let guardian = client.guard(answering("watches")).await.unwrap();
-    let mut has_guardian = client.pool().has_guardian().subscribe();
+    let mut has_guardian = client.pool().has_guardian.subscribe();
     drop(guardian);
     has_guardian.wait_for(|has_guardian| !has_guardian).await.unwrap();
     // A guardian that was killed makes way, too.
@@ -126,7 +126,7 @@ async fn closing_the_client_ends_its_guardian_and_a_closed_one_gets_none() {
     let (_server, client, _) = client().await;
     client.guard(answering("watches")).await.unwrap().keep();
     client.close().await.unwrap();
-    assert!(!*client.pool().has_guardian().borrow(), "it is still there");
+    assert!(!*client.pool().has_guardian.borrow(), "it is still there");
     let error = refusal(&client, answering("watches")).await;
     assert_eq!(error.kind(), ErrorKind::Closed);
 }
@@ -142,7 +142,7 @@ async fn a_call_that_is_cancelled_leaves_no_guardian() {
         guardian = client.guard(command) => panic!("{guardian:?}, and it has not answered"),
         () = async { while !begun.exists() { clock::sleep(BETWEEN_LOOKS).await; } } => {}
     }
-    let mut has_guardian = client.pool().has_guardian().subscribe();
+    let mut has_guardian = client.pool().has_guardian.subscribe();
     has_guardian.wait_for(|has_guardian| !has_guardian).await.unwrap();
     fs::remove_file(&begun).unwrap();
 }

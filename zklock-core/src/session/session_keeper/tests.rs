@@ -4,15 +4,9 @@ use crate::base::error::ErrorKind;
 use crate::session::fake::with_hold;
 
 fn keeper(state: SlotState) -> SessionKeeper {
-    SessionKeeper {
-        slot: Arc::new(Slot::of(state)),
-        options: Arc::new(ClientOptions::new("none:1")),
-        closing: Arc::new(watch::Sender::new(false)),
-        running: Arc::new(watch::Sender::new(true)),
-        counters: Arc::default(),
-        has_begun: Arc::default(),
-        failure: None,
-    }
+    let shared = Shared::new(ClientOptions::new("none:1"), Arc::new(Slot::of(state)), Arc::default());
+    shared.running.send_replace(true);
+    SessionKeeper { shared, failure: None }
 }
 
 #[test]
@@ -39,7 +33,7 @@ fn it_backs_off_while_no_session_can_be_opened() {
             pauses.push(clock::now().since(start).as_millis());
         }
         assert_eq!(pauses, [50, 100, 200, 400, 500, 500]);
-        assert!(matches!(keeper.slot.state(), SlotState::First(Some(why)) if &*why == "no server"));
+        assert!(matches!(keeper.shared.slot.state(), SlotState::First(Some(why)) if &*why == "no server"));
     });
 }
 
@@ -49,7 +43,7 @@ fn a_client_that_is_closed_waits_for_no_pause() {
         let (keeper, start) = (keeper(SlotState::Next(None)), clock::now());
         let mut pause = LONGEST_PAUSE;
         let pauses = keeper.unless_closed(keeper.pause(&mut pause, "no server".to_owned()));
-        let closes = async { keeper.closing.send_replace(true) };
+        let closes = async { keeper.shared.closing.send_replace(true) };
         assert_eq!(tokio::join!(pauses, closes), (None, false));
         assert_eq!(clock::now(), start);
     });
@@ -59,7 +53,7 @@ fn a_client_that_is_closed_waits_for_no_pause() {
 fn everybody_is_told_when_the_runtime_drops_the_keeper() {
     with_hold(async |_, session, hold| {
         let keeper = keeper(SlotState::Open(session));
-        let (slot, running) = (keeper.slot.clone(), keeper.running.subscribe());
+        let (slot, running) = (keeper.shared.slot.clone(), keeper.shared.running.subscribe());
         drop(keeper);
         assert_eq!(hold.lost().await, Ok(Some(LossReason::ClientClosed)));
         assert_eq!(slot.session().await.err().map(|error| error.kind()), Some(ErrorKind::Closed));
