@@ -21,7 +21,8 @@ impl<O: Owner> Callers<O> {
             place.holds_since = Some(now);
             // The node of the next would delay the deletion of this one, because servers serve a session's requests in order,
             // and it would need a watch. Created right behind the deletion, it is the first in the queue at once.
-            self.holds_back = (self.was_brief && !is_kept).then(|| now + BRIEF);
+            // Only where somebody waits: most locks have one caller, and the timer for it costs two system calls.
+            self.holds_back = (self.was_brief && !is_kept && !self.waiting.is_empty()).then(|| now + BRIEF);
         }
         // The one that it was entered for comes first, then those who can have it after that or beside it. Only those who are
         // left need another node.

@@ -169,6 +169,10 @@ impl Scene {
     /// A caller acquires the free lock.
     fn acquires(&mut self, call: Call<Task>) -> (PlaceId, TurnId) {
         let caller = self.join(call);
+        self.is_granted(caller)
+    }
+
+    fn is_granted(&mut self, caller: CallerId) -> (PlaceId, TurnId) {
         let place = self.place(caller);
         self.enters(place);
         (place, self.turn(caller))
@@ -190,6 +194,9 @@ fn where_holds_are_brief_the_next_begins_at_their_end_or_after_a_moment() {
             assert_eq!(scene.callers.poll_timeout(), Some(at(1_000) + BRIEF));
             scene.times_out();
         }
+        if number == 3 {
+            assert_eq!(scene.callers.poll_timeout(), None, "nobody is held back");
+        }
         begun.push((at_once, scene.begun.len()));
         let turn = scene.turn(*caller);
         scene.release(turn);
@@ -207,8 +214,8 @@ fn a_hold_that_is_no_shorter_than_a_brief_one_makes_nobody_wait() {
     scene.clock += u64::try_from(BRIEF.as_millis()).unwrap();
     scene.release(turn);
     scene.goes(place);
-    let _ = scene.acquires(waits(1));
-    let next = scene.join(waits(2));
+    let (holder, next) = (scene.join(waits(1)), scene.join(waits(2)));
+    scene.is_granted(holder);
     assert!(scene.has_begun(next));
 }
 
@@ -223,9 +230,9 @@ fn one_that_begins_behind_a_deletion_sends_at_once_unless_it_tries_or_needs_seve
         let (place, turn) = scene.acquires(waits(0));
         scene.release(turn);
         scene.goes(place);
-        let (place, turn) = scene.acquires(waits(1));
+        let (holder, next) = (scene.join(waits(1)), scene.join(waits(3)));
+        let (place, turn) = scene.is_granted(holder);
         // The hold before was a brief one.
-        let next = scene.join(waits(3));
         assert!(!scene.has_begun(next));
         scene.gone(next);
         scene.release(turn);
