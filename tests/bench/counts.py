@@ -7,6 +7,7 @@ are in both.
 
 import argparse
 import collections
+import datetime
 import os
 import pathlib
 import platform
@@ -19,6 +20,7 @@ import types
 from run import PEERS, Peer, manylocks, handoff, uncontended, tries
 from servers import Servers
 
+FIGURES = pathlib.Path(__file__).parents[1] / "FIGURES.md"
 NAMES = ["rust-pipe", "zklock-rust", "zklock-c", "zklock-py"]
 WORKS = {
     "free": uncontended(1, 200, 50),
@@ -102,27 +104,41 @@ def main():
     ap.add_argument("--only", type=lambda words: words.split(","), default=NAMES)
     ap.add_argument("--work", type=lambda words: words.split(","), default=list(WORKS), help=", ".join(WORKS))
     ap.add_argument("--most", type=int, default=0, help="also print as many functions or calls of each")
+    ap.add_argument("--write", action="store_true", help="also put the table into FIGURES.md")
     ap.add_argument("--check", action="store_true", help="that the C library needs no more than it may, at --connect")
     ap.add_argument("--connect", help="a server that is there, for --check")
     ap.add_argument("--port", type=int, default=21810)
     args = ap.parse_args()
+    if args.write and (args.only, args.work) != (NAMES, list(WORKS)):
+        ap.error("--write needs all works of all peers")
     if args.check:
         there = types.SimpleNamespace(connect=args.connect, one=args.connect, pin=False, counters=collections.Counter)
         return sys.exit("\n".join(wrong for work in MOST for wrong in check(there, work)) or 0)
     servers = Servers(1, "shm", args.port)
+    table = [f"| | {' | '.join(args.only)} |", "|---|" + "---|" * len(args.only)]
+    print(*table, sep="\n")
     try:
         for work in args.work:
-            print(f"\n| {work} | instructions | system calls | of these |\n|---|---:|---:|---|")
-            for name in args.only:
-                if name not in ABLE.get(work, NAMES) or WORKS[work][0] not in PEERS[name][1]:
-                    continue
-                counted = {tool: count(servers, name, work, tool) for tool in TOOLS}
-                most = ", ".join(f"{call} {number:.1f}" for call, number in counted["system calls"].most_common(5))
-                print(f"| {name} | {sum(counted['instructions'].values()):,.0f} | {sum(counted['system calls'].values()):.1f} | {most} |", flush=True)
-                for function, number in counted["instructions"].most_common(args.most):
-                    print(f"    {number:10,.0f} {function[:150]}", flush=True)
+            able = [name for name in args.only if name in ABLE.get(work, NAMES) and WORKS[work][0] in PEERS[name][1]]
+            for tool, place in (("instructions", "{:,.0f}"), ("system calls", "{:,.1f}")):
+                counted = {name: count(servers, name, work, tool) for name in able}
+                cells = [place.format(max(0, sum(counted[name].values()))) if name in able else "–" for name in args.only]
+                table.append(f"| {work}: {tool} | {' | '.join(cells)} |")
+                print(table[-1], flush=True)
+                for name, what, number in ((name, *most) for name in able for most in counted[name].most_common(args.most)):
+                    print(f"    {name} {number:10,.1f} {what[:150]}", flush=True)
     finally:
         servers.stop()
+    if args.write:
+        write(table)
+
+
+def write(table):
+    """Puts the table in the place of the last one in FIGURES.md, with the date."""
+    before, heading, rest = FIGURES.read_text().partition("## Instructions and system calls\n")
+    said, further, after = rest.partition("\n## ")
+    said = re.sub(r"\d{4}-\d\d-\d\d", datetime.date.today().isoformat(), said[: said.index("\n|") + 1])
+    FIGURES.write_text(before + heading + said + "\n".join(table) + "\n" + further + after)
 
 
 if __name__ == "__main__":
