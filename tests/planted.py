@@ -64,7 +64,7 @@ EVERYWHERE = (
 def plant(control: Control, copy: pathlib.Path) -> None:
     """Makes the copy equal to the tree, except for that bug."""
     copy.mkdir(parents=True, exist_ok=True)
-    kinds = ("*.rs", "*.toml", "*.md", "Cargo.lock")
+    kinds = ("*.rs", "*.toml", "*.md", "*.txt", "Cargo.lock")
     listed = subprocess.run(["git", "ls-files", "-z", *kinds], cwd=ROOT, check=True, capture_output=True)
     for name in listed.stdout.decode().split("\0"):
         source = ROOT / name

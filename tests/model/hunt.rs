@@ -32,39 +32,28 @@ pub(crate) fn planted() -> usize {
 
 /// Builds and runs all of them.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
-    in_folder(|folder| {
-        let seeds: Vec<Seed> = all().collect();
-        let seeds: Vec<&Seed> = seeds.iter().collect();
-        write_machine(folder, &seeds)?;
-        let program = build(folder)?;
-        // What is found must come from the seed.
-        if let Some(found) = find(&program, usize::MAX, "a little", "")? {
-            return Err(io::Error::other(format!("without a seed: {found:?}")));
-        }
-        let catch = |number, seed: &&Seed| {
-            Ok(Catch { seed: seed.name, found: find(&program, number, "deeper", seed.kind)? })
-        };
-        on_all_cores(&seeds, catch).into_iter().collect()
-    })
-}
-
-/// Works in a new folder, which is removed afterwards.
-pub(crate) fn in_folder<T>(work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let folder = env::temp_dir().join(format!("zklock-model-{}", std::process::id()));
-    let result = work(&folder);
+    let catches = hunt_in(&folder);
     fs::remove_dir_all(&folder)?;
-    result
+    catches
 }
 
-/// Whether this seed can be in one machine with others.
-pub(crate) fn can_be_chosen(seed: &Seed) -> io::Result<bool> {
-    seed.edits
-        .iter()
-        .try_fold(true, |can, edit| Ok(can && Source::new(text_of(seed, edit)?).has_room_for(edit)))
+fn hunt_in(folder: &Path) -> io::Result<Vec<Catch>> {
+    let seeds: Vec<Seed> = all().collect();
+    write_machine(folder, &seeds)?;
+    let program = build(folder)?;
+    // What is found must come from the seed.
+    if let Some(found) = find(&program, usize::MAX, "a little", "")? {
+        return Err(io::Error::other(format!("without a seed: {found:?}")));
+    }
+    let catch = |number, seed: &Seed| {
+        Ok(Catch { seed: seed.name, found: find(&program, number, "deeper", seed.kind)? })
+    };
+    on_all_cores(&seeds, catch).into_iter().collect()
 }
 
 /// Writes a copy of the machine with these seeds. Their numbers are their places in the list.
-pub(crate) fn write_machine(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
+fn write_machine(folder: &Path, seeds: &[Seed]) -> io::Result<()> {
     let mut sources: BTreeMap<&str, Source> = BTreeMap::new();
     for (number, seed) in seeds.iter().enumerate() {
         for edit in &seed.edits {
@@ -78,14 +67,6 @@ pub(crate) fn write_machine(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
     let root = copy.join("lib.rs");
     let text = fs::read_to_string(&root)?;
     fs::write(root, text + CHOSEN)
-}
-
-/// Makes the change of a seed that no number can choose.
-pub(crate) fn replace(folder: &Path, seed: &Seed) -> io::Result<()> {
-    seed.edits.iter().try_for_each(|edit| {
-        let text = text_of(seed, edit)?.replace(&edit.text, &edit.replacement);
-        fs::write(folder.join("machine").join(edit.file), text)
-    })
 }
 
 fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
@@ -116,7 +97,7 @@ fn machine() -> PathBuf {
 }
 
 /// Builds the model with the machine that [`write_machine`] has written.
-pub(crate) fn build(folder: &Path) -> io::Result<PathBuf> {
+fn build(folder: &Path) -> io::Result<PathBuf> {
     let (library, program) = (folder.join("libzklock_machine.rlib"), folder.join("model"));
     let root = folder.join("machine/lib.rs");
     compile("zklock_machine", &root, &library, &["--crate-type", "rlib", "-C", "opt-level=1"])?;

@@ -18,7 +18,6 @@
 //!   [`cases_of_holds`], [`cases_of_callers`]: the cases that are explored
 //! * [`subject`], [`keeper`]: the shipped machines, in the words of the model
 //! * [`seeds`], [`switched`], [`hunt`]: the bugs, a machine in which each can be chosen, and the program with it
-//! * [`mutants`]: the same with bugs that a program has made
 
 mod action;
 mod cases_of_callers;
@@ -38,7 +37,6 @@ mod keep;
 mod keeper;
 mod line;
 mod lingering;
-mod mutants;
 mod process;
 mod properties;
 mod pulse;
@@ -75,15 +73,6 @@ fn main() -> ExitCode {
         let [how, kind] = [1, 2].map(|at| env::args().nth(at).unwrap_or_default());
         hunt::look(&how, &kind);
         return ExitCode::SUCCESS;
-    }
-    if let Some(list) = mutants::chosen() {
-        return mutants::hunt(&list).map_or_else(
-            |error| {
-                println!("the mutants cannot be hunted: {error}");
-                ExitCode::FAILURE
-            },
-            |()| ExitCode::SUCCESS,
-        );
     }
     let hunter = thread::spawn(|| if chosen_case().is_some() { Ok(Vec::new()) } else { hunt::hunt() });
     let mut failed = 0;

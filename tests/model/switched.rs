@@ -29,11 +29,6 @@ impl Source {
         Self { text, functions, chosen: Vec::new() }
     }
 
-    /// Whether this changes nothing but the body of a function that can have several.
-    pub(crate) fn has_room_for(&self, edit: &Edit) -> bool {
-        self.function_of(edit).is_some()
-    }
-
     /// Adds this part of the bug with this number. If there is no room for it in a body, it must be an expression.
     pub(crate) fn plant(&mut self, number: usize, edit: &Edit) {
         let Some(at) = self.function_of(edit) else {
@@ -73,14 +68,6 @@ impl Source {
         written.push_str(&self.text[end..]);
         self.chosen.iter().fold(written, |written, (text, chosen)| written.replace(text, chosen))
     }
-}
-
-/// The seed in whose code this line of a written file is, if it is in a body.
-pub(crate) fn seed_at(written: &str, line: usize) -> Option<usize> {
-    let before: Vec<&str> = written.lines().take(line).collect();
-    let arm =
-        before.iter().rev().find_map(|line| line.split_once(" => {").filter(|_| !line.starts_with(' ')))?;
-    arm.0.parse().ok()
 }
 
 /// The bodies of the functions in a formatted source, except of those whose bodies have to agree on a type that has no name.

@@ -8,6 +8,7 @@ import sys
 
 import core
 import machine
+import trial
 from changes import NO_PROGRAM, ROOT, SURVIVES, Mutant
 
 KNOWN = "survives for a known reason"
@@ -27,7 +28,7 @@ def score(part, words: list[str], known: dict[str, str]) -> int:
         return 0
     fates: collections.Counter[str] = collections.Counter()
     new: list[Mutant] = []
-    for what, mutant in part.found(mutants, {mutant for mutant in mutants if mutant.lasting_name in known}):
+    for what, mutant in trial.found(part, mutants, {mutant for mutant in mutants if mutant.lasting_name in known}):
         if what == SURVIVES and mutant.lasting_name in known:
             what = KNOWN
         fates[what.split(":")[0]] += 1
