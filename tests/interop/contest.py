@@ -71,10 +71,27 @@ PROGRAMS: dict[str, list[str]] = {
 FACES = ("python", "cpp")
 
 
-def curators_program(name: str, *words: str) -> subprocess.Popen[str]:
-    """Starts another program in peers/java, with Curator, which prints its steps line by line."""
-    command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], name, *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+class Steps:
+    """A program in which Curator does one thing: see peers/java/Steps.java."""
+
+    def __init__(self, *words: str) -> None:
+        command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], "Steps", *words]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def next(self) -> str:
+        """Its next step."""
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().rpartition(" ")[0]
+
+    def rest(self) -> dict[str, list[int]]:
+        """The times of all further steps, when it has ended."""
+        out, errors = self._process.communicate(timeout=60)
+        assert self._process.returncode == 0, errors
+        times: dict[str, list[int]] = collections.defaultdict(list)
+        for line in out.splitlines():
+            what, _, when = line.rpartition(" ")
+            times[what].append(int(when))
+        return times
 
 
 class Side(typing.NamedTuple):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import collections
-import subprocess
 import threading
 import time
 import typing
 
 import zklock
-from contest import curators_program
+from contest import Steps
 from ground import Ground
 
 Figures = typing.Callable[[str], None]
@@ -19,20 +18,6 @@ Said = dict[str, list[int]]
 ROUNDS = 20
 OURS, CURATORS = 3, 2
 SOON = 60.0
-
-
-def curator(*words: str) -> subprocess.Popen[str]:
-    return curators_program("BarrierRounds", *words)
-
-
-def said_by(process: subprocess.Popen[str]) -> Said:
-    out, errors = process.communicate(timeout=SOON)
-    assert process.returncode == 0, errors
-    said: Said = collections.defaultdict(list)
-    for line in out.splitlines():
-        what, when = line.split()
-        said[what].append(int(when))
-    return said
 
 
 def go_round(hosts: str, path: str, said: Said) -> None:
@@ -55,10 +40,10 @@ def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures
     hosts, begun = ground("servers"), time.monotonic()
     ours: list[Said] = [collections.defaultdict(list) for _ in range(OURS)]
     threads = [threading.Thread(target=go_round, args=(hosts, path, said), daemon=True) for said in ours]
-    others = [curator(hosts, "double", path, str(OURS + CURATORS), str(ROUNDS)) for _ in range(CURATORS)]
+    others = [Steps(hosts, "double", path, str(OURS + CURATORS), str(ROUNDS)) for _ in range(CURATORS)]
     for thread in threads:
         thread.start()
-    members = [said_by(process) for process in others] + ours
+    members = [process.rest() for process in others] + ours
     for thread in threads:
         thread.join(SOON)
         assert not thread.is_alive()
@@ -78,15 +63,15 @@ def test_barrier_with_curator(ground: Ground, path: str) -> None:
     with zklock.Client(hosts) as client:
         barrier = client.barrier(place)
         assert barrier.set()
-        waiter = curator(hosts, "wait", place)
-        assert waiter.stdout is not None and waiter.stdout.readline().startswith("waits")
+        waiter = Steps(hosts, "wait", place)
+        assert waiter.next() == "waits"
         removed = time.monotonic_ns()
         assert barrier.remove()
-        assert said_by(waiter)["passes"][0] > removed
-        said_by(curator(hosts, "set", place))
+        assert waiter.rest()["passes"][0] > removed
+        Steps(hosts, "set", place).rest()
         assert barrier.is_set() and not barrier.set()
         passes = threading.Thread(target=barrier.wait, daemon=True)
         passes.start()
-        said_by(curator(hosts, "remove", place))
+        Steps(hosts, "remove", place).rest()
         passes.join(SOON)
         assert not passes.is_alive() and not barrier.is_set()

@@ -1,16 +1,20 @@
+import java.util.concurrent.CountDownLatch;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.RetryOneTime;
 
 /**
- * Curator at barriers. It prints its steps and their times, in nanoseconds of the machine's monotonic clock.
+ * Curator, which does one thing. It prints its steps and their times, in nanoseconds of the machine's monotonic clock.
  *
  * <p>CONNECT double PATH MEMBERS ROUNDS: passes a double barrier ROUNDS times. CONNECT wait|set|remove PATH: at a barrier.
+ * CONNECT hold PATH: holds a mutex until it is asked to release it. CONNECT ask PATH: asks the first in its queue for that.
  */
-public final class BarrierRounds {
-    private BarrierRounds() {}
+public final class Steps {
+    private Steps() {}
 
     public static void main(String[] words) throws Exception {
         String path = words[2];
@@ -18,6 +22,7 @@ public final class BarrierRounds {
             client.start();
             client.blockUntilConnected();
             DistributedBarrier barrier = new DistributedBarrier(client, path);
+            InterProcessMutex mutex = new InterProcessMutex(client, path);
             switch (words[1]) {
                 case "double":
                     rounds(client, path, Integer.parseInt(words[3]), Integer.parseInt(words[4]));
@@ -32,6 +37,19 @@ public final class BarrierRounds {
                     say("waits");
                     barrier.waitOnBarrier();
                     say("passes");
+                    break;
+                case "hold":
+                    CountDownLatch asked = new CountDownLatch(1);
+                    mutex.makeRevocable(revoked -> asked.countDown());
+                    mutex.acquire();
+                    say("holds");
+                    asked.await();
+                    say("is asked");
+                    mutex.release();
+                    break;
+                case "ask":
+                    Revoker.attemptRevoke(client, mutex.getParticipantNodes().iterator().next());
+                    say("has asked");
                     break;
                 default:
                     throw new IllegalArgumentException(words[1]);
