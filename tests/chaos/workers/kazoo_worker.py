@@ -150,23 +150,17 @@ class Worker:
     def _hold(self, session: Session, before: int) -> None:
         longest, step = drawn(self._chance, self._times)
         until = time.monotonic() + longest
-        word = "still"
-        while word == "still":
-            now = time.monotonic_ns()
-            # The flag is checked after the time was read, so that the claim is not longer than the hold.
-            if self._listens and session.troubles != before:
-                self._say("lost", time.monotonic_ns(), "listener")
-                return
-            self._say(word, now)
+        is_last = False
+        while not is_last:
             left = until - time.monotonic()
-            if left > 0 and not self._over.wait(min(left, step)):
-                continue
-            word = "done"
-        now = time.monotonic_ns()
-        if self._listens and session.troubles != before:
-            self._say("lost", time.monotonic_ns(), "listener")
-        else:
-            self._say(word, now)
+            is_last = left <= 0 or self._over.is_set()
+            # The flag is checked after the time was read, so that the claim is not longer than the hold.
+            now = time.monotonic_ns()
+            if self._listens and session.troubles != before:
+                return self._say("lost", time.monotonic_ns(), "listener")
+            self._say("done" if is_last else "still", now)
+            if not is_last:
+                self._over.wait(min(left, step))
 
     def _release(self, lock: Lock) -> bool:
         try:
