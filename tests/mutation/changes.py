@@ -42,11 +42,6 @@ class Mutant(typing.NamedTuple):
     def text(self) -> str:
         return (ROOT / self.path).read_text()
 
-    def changed(self) -> str:
-        """The file with the change."""
-        text = self.text()
-        return text[: self.begin] + self.replacement + text[self.end :]
-
     def change(self) -> tuple[str, str]:
         """A text that stands once in the file, and what it is replaced by."""
         text = self.text()

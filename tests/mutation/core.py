@@ -9,6 +9,8 @@ from changes import ROOT, Mutant
 from trial import COPY, Limits, run
 
 PACKAGE, SOURCE = "zklock", "zklock-core/src/"
+# A unit test names every option, and so those for TLS.
+UNIT_TESTS = ("--package", PACKAGE, "--features", "tls")
 JOBS = ("answers", "holding", "holds", "link", "orphans", "requests")
 SESSION = ("session", *(f"session/{job}" for job in JOBS), "attempt_marks", "lateness", "nodes", "heartbeat")
 HOLD = ("hold", "grant", "loss", "wanted")

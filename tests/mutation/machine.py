@@ -9,6 +9,7 @@ from changes import Mutant
 from trial import COPY, Limits, compiled, run
 
 PACKAGE, SOURCE = "zklock-machine", "zklock-core/machine/src/"
+UNIT_TESTS = ("--package", PACKAGE)
 # The cases in which the model looks first for a bug of a module; of the others, in those of the mutex.
 KINDS = {
     "single": "single",

@@ -1,7 +1,7 @@
 """Tries the mutants of a part: most of them are in one program, in which each can be chosen. See README.md.
 
-A part is a module such as core.py. It says which mutants are `listed()` of which PACKAGE, and what its unit tests (UNITS) may take. What these do not
-find goes to a program that it can `build()`: `search()` says what has found a mutant with it, if anything, AT_ONCE as many as that.
+A part is a module such as core.py. It says which mutants are `listed()` of which PACKAGE, where the UNIT_TESTS are, and what these may take (UNITS).
+What they do not find goes to a program that it can `build()`: `search()` says what has found a mutant with it, if anything, AT_ONCE as many as that.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def together(part: types.ModuleType, chosen: dict[int, Mutant]) -> str:
         for path, text in texts.items():
             text = switched.written(text, [place for number, place in places.items() if chosen[number].path == path])
             (COPY / path).write_text(text + (switched.CHOICE if path == root else ""))
-        units, messages = compiled("test", "--lib", "--no-run", "--package", part.PACKAGE)
+        units, messages = compiled("test", "--lib", "--no-run", *part.UNIT_TESTS)
         if units:
             break
         refused = switched.refused(messages, COPY)
@@ -116,7 +116,7 @@ def together(part: types.ModuleType, chosen: dict[int, Mutant]) -> str:
 
 def alone(part: types.ModuleType, mutant: Mutant, known: set[Mutant]) -> str:
     controls.plant(planted.Control(mutant.name, mutant.path, *mutant.change()), COPY)
-    units, _ = compiled("test", "--lib", "--no-run", "--package", part.PACKAGE)
+    units, _ = compiled("test", "--lib", "--no-run", *part.UNIT_TESTS)
     if not units:
         return NO_PROGRAM
     if not passes(part, units, None):
