@@ -42,21 +42,14 @@ def refuses(contest: Contest, node: str, face: str, *options: str) -> None:
     assert status != 0 and node in contestant.said(), (face, status, contestant.said())
 
 
-def test_mutex_is_refused_beside_a_plain_kazoo_lock(ground: Ground, path: str) -> None:
-    with held_by(ground, path, "kazoo") as (contest, node), zklock.Client(ground("servers")) as client:
+@pytest.mark.parametrize(
+    ("naming", "library"), [(None, "kazoo"), ("kazoo", "curator"), ("kazoo", "writelock"), ("writelock", "curator"), ("writelock", "kazoo")]
+)
+def test_who_could_not_be_seen_is_refused(ground: Ground, path: str, naming: str | None, library: str) -> None:
+    options: dict[str, typing.Any] = {"naming": naming} if naming else {}
+    with held_by(ground, path, library) as (contest, node), zklock.Client(ground("servers")) as client:
         for timeout in (0, 10, None):
             with pytest.raises(zklock.ForeignContender, match=node):
-                client.mutex(path).hold(timeout=timeout)
+                client.mutex(path, **options).hold(timeout=timeout)
         for face in FACES:
-            refuses(contest, node, face)
-
-
-@pytest.mark.parametrize(
-    ("naming", "library"), [("kazoo", "curator"), ("kazoo", "writelock"), ("writelock", "curator"), ("writelock", "kazoo")]
-)
-def test_naming_is_refused_beside_who_cannot_read_it(ground: Ground, path: str, naming: str, library: str) -> None:
-    with held_by(ground, path, library) as (contest, node), zklock.Client(ground("servers")) as client:
-        with pytest.raises(zklock.ForeignContender, match=node):
-            client.mutex(path, naming=naming).hold(timeout=10)
-        for face in FACES:
-            refuses(contest, node, face, f"--naming={naming}")
+            refuses(contest, node, face, *([f"--naming={naming}"] if naming else []))

@@ -64,73 +64,48 @@ def test_turns_are_counted_until_it_is_over(opened: Opened, come: Come) -> None:
     assert register.over.is_set() and not register.violations and register.grants == {"one": 2, "other": 1}
 
 
-def test_two_inside_at_once_are_noticed(opened: Opened, come: Come) -> None:
-    for modes in ("xx", "rx", "xr"):
-        register = opened()
-        one, other = come(register, "one", "other")
-        one.enter(modes[0], node(1))
-        other.enter(modes[1], node(2))
-        expect(register, "other (" + modes[1])
+LINGERS, PERMITS = Rules(lingers=True), Rules(limit=3, ordered=False)
+# What peers do, one after the other, with the numbers of their nodes and their tokens; what is wrong with the last step, and with no
+# other; the most that was inside at once; and how often somebody came in again with its node.
+SCRIPTS = [
+    # Only readers are inside together, also one that was a writer.
+    (Rules(), "one enters x 1, other enters x 2", "other (x", 2, 0),
+    (Rules(), "one enters r 1, other enters x 2", "other (x", 2, 0),
+    (Rules(), "one enters x 1, other enters r 2", "other (r", 2, 0),
+    (Rules(), "one enters x 1, one downs 1, other enters r 2, late enters x 3", "late (x", 3, 0),
+    # A semaphore has its limit.
+    (PERMITS, "one enters s:2 2, other enters s:1 1, late enters s:1 3", "late (s", 4, 0),
+    # Nobody overtakes.
+    (Rules(), "one enters x 5, one leaves, other enters x 4", "after number 5", 1, 0),
+    (Rules(), "one enters r 5, one leaves, other enters x 4", "after number 5", 1, 0),
+    (Rules(), "one enters x 5, one leaves, other enters r 4", "after number 5", 1, 0),
+    # Tokens grow.
+    (Rules(), "one enters x 1 7, one leaves, one enters x 2 7", "has token 7, after 7", 1, 0),
+    # If nodes may linger, one may come in again with its own, until another was in.
+    (Rules(), "one enters x 1 5, one leaves, one enters x 1 5", "came in after", 1, 0),
+    (LINGERS, "one enters x 1 5, one leaves, one enters x 1 5, one leaves, other enters x 2 6, other leaves, one enters x 1 5", "came in after", 1, 1),
+    (LINGERS, "one enters x 1 5, one leaves, other enters x 1 5", "came in after", 1, 0),
+    (LINGERS, "one enters x 1 5, one leaves, one enters x 1 4", "has token 4, after 5", 1, 1),
+]
 
 
-def test_readers_may_be_inside_together_also_one_that_was_a_writer(opened: Opened, come: Come) -> None:
-    register = opened()
-    one, other, late = come(register, "one", "other", "late")
-    one.enter("x", node(1))
-    one.down(node(1))
-    other.enter("r", node(2))
-    assert register.peak == 2 and not register.violations
-    late.enter("x", node(3))
-    expect(register, "late (x")
-
-
-def test_one_may_come_in_again_with_its_node_until_another_was_in(opened: Opened, come: Come) -> None:
-    for rules, other_comes, text in ((Rules(), False, "came in after"), (Rules(lingers=True), True, "came in after")):
-        register = opened(rules)
-        one, other = come(register, "one", "other")
-        for _ in range(1 + rules.lingers):
-            assert one.enter("x", node(1), 5) and one.leave()
-        if other_comes:
-            assert register.again == 1 and not register.violations
-            assert other.enter("x", node(2), 6) and other.leave()
-        one.enter("x", node(1), 5)
-        expect(register, text)
-    # A node of another peer and a smaller token are violations.
-    for name, token, text in (("other", 5, "came in after"), ("one", 4, "has token 4, after 5")):
-        register = opened(Rules(lingers=True))
-        lines = come(register, "one", "other")
-        assert lines[0].enter("x", node(1), 5) and lines[0].leave()
-        next(line for line in lines if line.name == name).enter("x", node(1), token)
-        expect(register, text)
-
-
-def test_a_semaphore_has_its_limit(opened: Opened, come: Come) -> None:
-    register = opened(Rules(limit=3, ordered=False))
-    one, other, late = come(register, "one", "other", "late")
-    one.enter("s:2", node(2))
-    other.enter("s:1", node(1))
-    assert register.peak == 3 and not register.violations
-    late.enter("s:1", node(3))
-    expect(register, "late (s")
-
-
-def test_who_overtakes_is_noticed(opened: Opened, come: Come) -> None:
-    for modes in ("xx", "rx", "xr"):
-        register = opened()
-        one, other = come(register, "one", "other")
-        one.enter(modes[0], node(5))
-        one.leave()
-        other.enter(modes[1], node(4))
-        expect(register, "after number 5")
-
-
-def test_a_token_that_does_not_grow_is_noticed(opened: Opened, come: Come) -> None:
-    register = opened()
-    lines = come(register, "one")
-    lines[0].enter("x", node(1), 7)
-    lines[0].leave()
-    lines[0].enter("x", node(2), 7)
-    expect(register, "has token 7, after 7")
+@pytest.mark.parametrize(("rules", "script", "wrong", "peak", "again"), SCRIPTS)
+def test_what_breaks_a_rule_is_noticed(opened: Opened, come: Come, rules: Rules, script: str, wrong: str, peak: int, again: int) -> None:
+    register, lines = opened(rules), dict[str, Line]()
+    for step in script.split(", "):
+        assert not register.violations and not register.over.is_set()
+        name, does, *rest = step.split()
+        if name not in lines:
+            (lines[name],) = come(register, name)
+        if does == "enters":
+            mode, number, *token = rest
+            lines[name].enter(mode, node(int(number)), *map(int, token))
+        elif does == "downs":
+            lines[name].down(node(int(rest[0])))
+        else:
+            lines[name].leave()
+    expect(register, wrong)
+    assert (register.peak, register.again) == (peak, again)
 
 
 def test_who_waits_too_long_is_noticed(opened: Opened, come: Come) -> None:
