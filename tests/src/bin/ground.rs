@@ -21,8 +21,8 @@ tls: connect string for TLS, PEM files: authority, client certificate, its key, 
 a client certificate from there, its key; \
 stop; \
 servers; pause I; home I: its folder; proxy I: its number P and its address; \
-cut P; reset P; half-open P; freeze P to-server|to-client|both; thaw P; refuse P on|off; delay P MS; \
-drop-reply P KIND N [PATH]; drop-request P KIND N [PATH]; hold-reply P KIND N [PATH]; hold-request P KIND N [PATH]; \
+cut P; reset P; freeze P to-server|to-client|both; thaw P; refuse P on|off; delay P MS; \
+drop-reply P KIND N [PATH]; hold-reply P KIND N [PATH]; hold-request P KIND N [PATH]; \
 see-reply P KIND N [PATH]; see-request P KIND N [PATH]: the number H of a hook; \
 open H; fired H; wait H MS: true or false; \
 connections P; record P; messages P: what was recorded; expire P: ends the latest session through P; \
@@ -86,7 +86,7 @@ impl Ground {
                 self.proxies.push(proxy);
                 Ok(format!("{} {address}", self.proxies.len()))
             }
-            "drop-reply" | "drop-request" | "hold-reply" | "hold-request" | "see-reply" | "see-request" => {
+            "drop-reply" | "hold-reply" | "hold-request" | "see-reply" | "see-request" => {
                 self.hook(command, &words)
             }
             "open" => {
@@ -95,8 +95,8 @@ impl Ground {
             }
             "fired" => Ok(self.hook_of(&words)?.0.fired().to_string()),
             "wait" => Ok(self.hook_of(&words)?.0.wait(words.millis(1)?).to_string()),
-            "cut" | "reset" | "half-open" | "freeze" | "thaw" | "refuse" | "delay" | "connections"
-            | "record" | "messages" | "expire" => self.proxy(command, &words),
+            "cut" | "reset" | "freeze" | "thaw" | "refuse" | "delay" | "connections" | "record"
+            | "messages" | "expire" => self.proxy(command, &words),
             "create" | "set" | "delete" | "delete-tree" | "exists" | "data" | "stat" | "children"
             | "wait-children" => self.operate(command, rest, &words),
             _ => Err(format!("no command: {command}; try help")),
@@ -148,7 +148,6 @@ impl Ground {
         match command {
             "cut" => proxy.cut(),
             "reset" => proxy.reset(),
-            "half-open" => proxy.half_open(),
             "freeze" => proxy.freeze(match words.at(1)? {
                 "to-server" => Direction::ToServer,
                 "to-client" => Direction::ToClient,
@@ -182,8 +181,7 @@ impl Ground {
         let kind = Kind::from_str(words.at(1)?)?;
         let gate = Gate::new();
         let action = match what {
-            "drop" if side == "reply" => Action::DropReplyAndReset,
-            "drop" => Action::DropAndReset,
+            "drop" => Action::DropReplyAndReset,
             "hold" => Action::Pause(gate.clone()),
             _ => Action::Pass,
         };
