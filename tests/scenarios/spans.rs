@@ -1,29 +1,23 @@
 //! The span of an acquire, as a `tracing` subscriber sees it: from the call until nothing is left of its attempt.
 
 use crate::support::{client, comes, held, on_a_thread, operator, soon, threads};
-use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
+use tracing::span::{Attributes, Id};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Event, Instrument, Metadata, Subscriber};
-use tracing_core::span::Current;
+use tracing::{Event, Instrument, Metadata};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::Registry;
 use zklock::{ErrorKind, Hold, LossReason};
 
-/// The log of a thread, in order.
-#[derive(Default)]
-struct Told {
-    /// Each line with the span in which it was logged.
-    lines: Vec<(Option<u64>, String)>,
-    spans: HashMap<u64, (&'static Metadata<'static>, usize)>,
-    entered: Vec<u64>,
-    last: u64,
-}
+/// The span in which something was logged, and what was.
+type Line = (Option<Id>, String);
 
+/// The log of a thread, in order.
 #[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Told>>);
+struct Recorder(Arc<Mutex<Vec<Line>>>);
 
 /// The message alone, or the fields of a span.
 struct Text<'a>(&'a mut String);
@@ -38,59 +32,25 @@ impl Visit for Text<'_> {
     }
 }
 
-impl Subscriber for Recorder {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+impl Layer<Registry> for Recorder {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, Registry>) -> bool {
         metadata.target().starts_with("zklock") || metadata.target() == module_path!()
     }
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut told = self.0.lock().unwrap();
-        let within = span.parent().map(Id::into_u64);
-        let within = within.or_else(|| told.entered.last().copied().filter(|_| span.is_contextual()));
-        told.last += 1;
-        let (number, metadata) = (told.last, span.metadata());
-        let mut line = format!("{} {} begins", metadata.level(), metadata.name());
+    fn on_new_span(&self, span: &Attributes<'_>, id: &Id, context: Context<'_, Registry>) {
+        let mut line = format!("{} {} begins", span.metadata().level(), span.metadata().name());
         span.record(&mut Text(&mut line));
-        told.spans.insert(number, (metadata, 1));
-        told.lines.push((within, line));
-        Id::from_u64(number)
+        let within = context.span(id).and_then(|span| span.parent()).map(|parent| parent.id());
+        self.0.lock().unwrap().push((within, line));
     }
-    fn clone_span(&self, id: &Id) -> Id {
-        self.0.lock().unwrap().spans.get_mut(&id.into_u64()).unwrap().1 += 1;
-        id.clone()
-    }
-    fn try_close(&self, id: Id) -> bool {
-        let mut told = self.0.lock().unwrap();
-        let (_, handles) = told.spans.get_mut(&id.into_u64()).unwrap();
-        *handles -= 1;
-        let is_over = *handles == 0;
-        if is_over {
-            told.lines.push((Some(id.into_u64()), "over".to_owned()));
-        }
-        is_over
-    }
-    fn event(&self, event: &Event<'_>) {
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, Registry>) {
         let mut line = String::new();
         event.record(&mut Text(&mut line));
-        let mut told = self.0.lock().unwrap();
-        let within = event.parent().map(Id::into_u64);
-        let within = within.or_else(|| told.entered.last().copied().filter(|_| event.is_contextual()));
         let message = line.split(" path=").next().unwrap_or_default().to_owned();
-        told.lines.push((within, message));
+        self.0.lock().unwrap().push((context.event_span(event).map(|span| span.id()), message));
     }
-    fn enter(&self, id: &Id) {
-        self.0.lock().unwrap().entered.push(id.into_u64());
+    fn on_close(&self, id: Id, _: Context<'_, Registry>) {
+        self.0.lock().unwrap().push((Some(id), "over".to_owned()));
     }
-    fn exit(&self, id: &Id) {
-        let mut told = self.0.lock().unwrap();
-        assert_eq!(told.entered.pop(), Some(id.into_u64()));
-    }
-    fn current_span(&self) -> Current {
-        let told = self.0.lock().unwrap();
-        let current = told.entered.last().map(|id| Current::new(Id::from_u64(*id), told.spans[id].0));
-        current.unwrap_or_else(Current::none)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
 }
 
 impl Recorder {
@@ -98,7 +58,7 @@ impl Recorder {
     /// there, so the cache is rebuilt.
     async fn listening() -> (Self, DefaultGuard) {
         let recorder = Self::default();
-        let guard = tracing::subscriber::set_default(recorder.clone());
+        let guard = tracing::subscriber::set_default(Registry::default().with(recorder.clone()));
         let client = client().await;
         let mut number = 0;
         let all = ["DEBUG acquire begins", "acquire begins", "node created", "lock granted", "lock released"];
@@ -112,38 +72,39 @@ impl Recorder {
     }
 
     fn has(&self, beginning: &str) -> bool {
-        self.0.lock().unwrap().lines.iter().any(|(_, line)| line.starts_with(beginning))
+        self.0.lock().unwrap().iter().any(|(_, line)| line.starts_with(beginning))
     }
 
     /// The span of the acquire at this path, and its parent.
-    fn span_of(&self, path: &str) -> (u64, Option<u64>) {
+    fn span_of(&self, path: &str) -> (Id, Option<Id>) {
         let told = self.0.lock().unwrap();
         let begins = format!("DEBUG acquire begins path={path:?}");
-        let spans: Vec<_> = told.lines.iter().filter(|(_, line)| *line == begins).collect();
-        assert_eq!(spans.len(), 1, "{:?}", told.lines);
+        let spans: Vec<_> = told.iter().filter(|(_, line)| *line == begins).collect();
+        assert_eq!(spans.len(), 1, "{told:?}");
         // The line right after the span's beginning is its first, logged within it.
-        let at = told.lines.iter().position(|(_, line)| *line == begins).unwrap();
-        let first = &told.lines[at + 1];
+        let at = told.iter().position(|(_, line)| *line == begins).unwrap();
+        let first = &told[at + 1];
         assert_eq!(first.1, "acquire begins");
-        (first.0.unwrap(), spans[0].0)
+        (first.0.clone().unwrap(), spans[0].0.clone())
     }
 
     /// Everything that was logged within the span of the acquire at this path, up to now.
     fn told_at(&self, path: &str) -> Vec<String> {
         let (span, _) = self.span_of(path);
         let told = self.0.lock().unwrap();
-        told.lines.iter().filter(|(within, _)| *within == Some(span)).map(|(_, line)| line.clone()).collect()
+        let within = told.iter().filter(|(within, _)| within.as_ref() == Some(&span));
+        within.map(|(_, line)| line.clone()).collect()
     }
 
     /// Asserts that the line was logged within this other span, and before the span of the acquire at this path ended.
     fn is_told_before_the_end_of(&self, path: &str, line: &str, within: Option<Id>) {
         let (span, _) = self.span_of(path);
         let told = self.0.lock().unwrap();
-        let at = |within: Option<u64>, line: &str| {
-            told.lines.iter().rposition(|(at, told)| (*at, &**told) == (within, line))
+        let at = |within: Option<Id>, line: &str| {
+            told.iter().rposition(|(at, told)| (at, &**told) == (&within, line))
         };
-        let (told_at, over) = (at(within.map(|id| id.into_u64()), line), at(Some(span), "over"));
-        assert!(told_at.is_some() && told_at < over, "{:?}", told.lines);
+        let (told_at, over) = (at(within, line), at(Some(span), "over"));
+        assert!(told_at.is_some() && told_at < over, "{told:?}");
     }
 
     /// Waits until the span is over, and returns everything that was logged within it.
@@ -166,7 +127,7 @@ async fn the_span_of_a_grant_is_within_its_callers_and_lasts_until_the_node_is_g
     let lock = client.mutex(path).unwrap();
     let job = tracing::info_span!("job");
     let hold = soon(lock.acquire().instrument(job.clone())).await.unwrap();
-    assert_eq!(recorder.span_of(path).1, job.id().map(|id| id.into_u64()));
+    assert_eq!(recorder.span_of(path).1, job.id());
     let until_granted = ["acquire begins", "node created", "lock granted"];
     assert_eq!(recorder.told_at(path), until_granted, "it lasts as long as the hold");
     assert!(recorder.has("INFO job begins"));

@@ -7,9 +7,11 @@ use ground::{Proxy, shared};
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
+use tracing::Event;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::Registry;
 use zklock::further::{Access, Credentials};
 use zklock::{Client, Error};
 
@@ -47,24 +49,17 @@ impl Visit for &Collect {
     }
 }
 
-impl Subscriber for Collect {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-    fn new_span(&self, span: &Attributes<'_>) -> Id {
+impl Layer<Registry> for Collect {
+    fn on_new_span(&self, span: &Attributes<'_>, _: &Id, _: Context<'_, Registry>) {
         span.record(&mut &*self);
-        Id::from_u64(1)
     }
-    fn record(&self, _: &Id, values: &Record<'_>) {
+    fn on_record(&self, _: &Id, values: &Record<'_>, _: Context<'_, Registry>) {
         values.record(&mut &*self);
     }
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, event: &Event<'_>) {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, Registry>) {
         self.say(event.metadata());
         event.record(&mut &*self);
     }
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
 }
 
 /// Makes sure that log calls reach the collector. If another test reaches a log call for the first time just when a collection
@@ -84,7 +79,7 @@ async fn listen(all: &Collect) {
 #[tokio::test]
 async fn no_password_for_sasl_is_said_by_anything() {
     let all = Collect::default();
-    let _guard = tracing::subscriber::set_default(all.clone());
+    let _guard = tracing::subscriber::set_default(Registry::default().with(all.clone()));
     listen(&all).await;
     let proxy = Proxy::before(closed().server(0));
     let hosts = proxy.connect_string();
