@@ -23,32 +23,13 @@ pub(crate) fn shrink(pair: &Pair, slots: usize, steps: &[Step], outcome: Outcome
         last = outcome;
         true
     };
-    let mut size = short.len() / 2;
-    while size > 0 {
-        let mut from = 0;
-        let mut is_shorter = false;
-        while from < short.len() {
-            let mut candidate = short.clone();
-            candidate.drain(from..(from + size).min(short.len()));
-            if attempt(&mut short, candidate) {
-                is_shorter = true;
-            } else {
-                from += size;
-            }
-        }
-        if !is_shorter || size > 1 {
-            size /= 2;
-        }
-    }
-    // Then inside flights and transactions.
     let mut index = 0;
     while index < short.len() {
-        let shorter = parts(&short[index]).into_iter().any(|step| {
-            let mut candidate = short.clone();
-            candidate[index] = step;
-            attempt(&mut short, candidate)
-        });
-        if !shorter {
+        let without = [&short[..index], &short[index + 1..]].concat();
+        let with = |step| [&short[..index], &[step], &short[index + 1..]].concat();
+        let less: Vec<_> =
+            std::iter::once(without).chain(parts(&short[index]).into_iter().map(with)).collect();
+        if !less.into_iter().any(|candidate| attempt(&mut short, candidate)) {
             index += 1;
         }
     }
