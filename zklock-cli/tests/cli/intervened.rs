@@ -37,13 +37,11 @@ fn break_asks_on_a_terminal_and_refuses_without_one() {
         terminal
     };
     let mut no = ask();
-    no.types("\n");
-    no.shows("zklock: nothing was done");
+    no.answers("\n", "zklock: nothing was done");
     assert_eq!(no.code(), Some(1));
     assert_eq!(operator.children(&path).len(), 1);
     let mut yes = ask();
-    yes.types("y\n");
-    yes.shows("has lost the lock");
+    yes.answers("y\n", "has lost the lock");
     assert_eq!(yes.code(), Some(0));
     holder.status();
 }

@@ -28,12 +28,10 @@ fn an_interactive_command_has_the_terminal() {
     let mut shell = shell();
     shell.types(&zklock(&path(), "sh -c 'test -t 0 && echo asks-$((1+1)); read line; echo \"<$line>\"'"));
     shell.shows("asks-2");
-    shell.types("something\n");
-    shell.shows("<something>");
+    shell.answers("something\n", "<something>");
     shell.shows("code=0.");
     // The shell has it back.
-    shell.types("echo $((20+22))\n");
-    shell.shows("42");
+    shell.answers("echo $((20+22))\n", "42");
 }
 
 #[test]
@@ -41,8 +39,7 @@ fn ctrl_c_ends_the_command_and_its_code_says_so() {
     let mut shell = shell();
     shell.types(&zklock(&path(), "sh -c 'echo on-$((1+1)); exec sleep 1000'"));
     shell.shows("on-2");
-    shell.types(CTRL_C);
-    shell.shows("code=130.");
+    shell.answers(CTRL_C, "code=130.");
 }
 
 #[test]
@@ -50,32 +47,24 @@ fn ctrl_z_stops_both_and_fg_goes_on_with_both() {
     let mut shell = shell();
     shell.types(&zklock(&path(), "sh -c 'echo on-$((1+1)); while read line; do echo \"<$line>\"; done'"));
     shell.shows("on-2");
-    shell.types(CTRL_Z);
-    shell.shows("Stopped");
+    shell.answers(CTRL_Z, "Stopped");
     // The shell has the terminal.
-    shell.types("echo $((20+22))\n");
-    shell.shows("42");
-    shell.types("fg\n");
-    shell.shows("run --mutex");
-    shell.types("again\n");
-    shell.shows("<again>");
+    shell.answers("echo $((20+22))\n", "42");
+    shell.answers("fg\n", "run --mutex");
+    shell.answers("again\n", "<again>");
     shell.types(CTRL_D);
-    shell.types("echo end=$?.\n");
-    shell.shows("end=0.");
+    shell.answers("echo end=$?.\n", "end=0.");
 }
 
 #[test]
 fn a_command_that_is_stopped_for_longer_than_its_lease_is_killed() {
     let mut shell = shell();
     let line = zklock(&path(), "sh -c 'echo pid=$$.; read line; echo \"<$line>\"'");
-    shell.types(&line.replace(" run ", " --session-timeout 2s run "));
-    shell.shows("\npid=");
+    shell.answers(&line.replace(" run ", " --session-timeout 2s run "), "\npid=");
     let pid = shell.shows(".").parse().ok().and_then(rustix::process::Pid::from_raw).expect("a number");
-    shell.types(CTRL_Z);
-    shell.shows("Stopped");
+    shell.answers(CTRL_Z, "Stopped");
     assert!(ground::until(SOON, || !is_alive(pid)), "the warden does not stop");
-    shell.types("fg; echo end=$?.\n");
-    shell.shows("end=122.");
+    shell.answers("fg; echo end=$?.\n", "end=122.");
 }
 
 #[test]
@@ -85,10 +74,8 @@ fn a_command_in_a_pipeline_leaves_the_terminal_to_the_others() {
     let reader = "sh -c 'cat; read line </dev/tty; echo \"<$line>\"'";
     let line = zklock(&path(), "sh -c 'echo on-$((1+1)); exec sleep 0.5'")
         .replace("; echo", &format!(" | {reader}; echo"));
-    shell.types(&line);
-    shell.shows("on-2");
-    shell.types("something\n");
-    shell.shows("<something>");
+    shell.answers(&line, "on-2");
+    shell.answers("something\n", "<something>");
     shell.shows("code=0.");
 }
 
@@ -99,8 +86,7 @@ fn ctrl_z_where_nobody_could_continue_changes_nothing() {
     let mut terminal = OnTerminal::start(&run(&path, &[], "echo on-$((1+1)); read line; echo \"<$line>\""));
     terminal.shows("on-2");
     terminal.types(CTRL_Z);
-    terminal.types("something\n");
-    terminal.shows("<something>");
+    terminal.answers("something\n", "<something>");
     assert_eq!(terminal.code(), Some(0));
 }
 
@@ -111,8 +97,6 @@ fn a_command_in_the_background_gets_the_terminal_with_fg() {
     shell.types(&line);
     // It wants to read, and so it is stopped, and we with it. The shell tells that when it is asked.
     shell.types_until_shown("jobs\n", "Stopped");
-    shell.types("fg\n");
-    shell.shows("run --mutex");
-    shell.types("something\n");
-    shell.shows("<something>");
+    shell.answers("fg\n", "run --mutex");
+    shell.answers("something\n", "<something>");
 }

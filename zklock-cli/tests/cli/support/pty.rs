@@ -51,6 +51,12 @@ impl OnTerminal {
         self.terminal.write_all(keys.as_bytes()).expect("somebody reads");
     }
 
+    /// Types this, and waits until that is on the screen.
+    pub(crate) fn answers(&mut self, keys: &str, part: &str) {
+        self.types(keys);
+        self.shows(part);
+    }
+
     /// Types this again and again, until that is on the screen.
     pub(crate) fn types_until_shown(&mut self, keys: &str, part: &str) {
         let shown = ground::until(SOON, || {
