@@ -22,42 +22,18 @@ class Control(typing.NamedTuple):
 
 # Each harness has to find these, and some of its own.
 EVERYWHERE = (
-    Control(
-        "a lease for as long as the server said that the session lives",
-        f"{MACHINE}/lease.rs",
-        "let claimed = proven.min(sent + times::LEASE.of(self.timeout));",
-        "let claimed = proven.max(sent + self.timeout + self.timeout / 2);",
-    ),
-    Control(
-        "no lease",
-        f"{MACHINE}/lease.rs",
-        "self.until(lease).map_or(Duration::ZERO, |until| until.since(now))",
-        "{ let _ = now; lease.timeout }",
-    ),
-    Control(
-        "an answer is taken back when a server is asked for the session",
-        f"{MACHINE}/lease.rs",
-        "self.is_asked = true;",
-        "self.is_asked = true;\n        self.claimed = self.claimed.before(self.timeout / 10 * 3);",
-    ),
-    Control(
-        "a deletion trusted while others are ahead",
-        f"{MACHINE}/contender/turn.rs",
-        "alone.then_some(claim)",
-        "Some(claim)",
-    ),
-    Control(
-        "a reader that overlooks writers",
-        f"{MACHINE}/name.rs",
-        "(Self::Read, Self::Read))",
-        "(Self::Read, _))",
-    ),
-    Control(
-        "one permit more",
-        f"{MACHINE}/contender/turn.rs",
-        "u32::try_from(taken)",
-        "u32::try_from(taken.max(1) - 1)",
-    ),
+    Control("a lease for as long as the server said that the session lives", f"{MACHINE}/lease.rs",
+        "let claimed = proven.min(sent + times::LEASE.of(self.timeout));", "let claimed = proven.max(sent + self.timeout + self.timeout / 2);"),
+    Control("no lease", f"{MACHINE}/lease.rs",
+        "self.until(lease).map_or(Duration::ZERO, |until| until.since(now))", "{ let _ = now; lease.timeout }"),
+    Control("an answer is taken back when a server is asked for the session", f"{MACHINE}/lease.rs",
+        "self.is_asked = true;", "self.is_asked = true;\n        self.claimed = self.claimed.before(self.timeout / 10 * 3);"),
+    Control("a deletion trusted while others are ahead", f"{MACHINE}/contender/turn.rs",
+        "alone.then_some(claim)", "Some(claim)"),
+    Control("a reader that overlooks writers", f"{MACHINE}/name.rs",
+        "(Self::Read, Self::Read))", "(Self::Read, _))"),
+    Control("one permit more", f"{MACHINE}/contender/turn.rs",
+        "u32::try_from(taken)", "u32::try_from(taken.max(1) - 1)"),
 )
 
 

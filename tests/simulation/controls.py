@@ -21,36 +21,16 @@ MEMBER, NODE = "zklock-core/src/client/membership.rs", "zklock-core/src/client/m
 BARRIER = f"{MACHINE}/barrier.rs"
 CONTROLS = (
     *planted.EVERYWHERE,
-    Control(
-        "the end of a session believed for the end of its nodes, at a release",
-        "zklock-core/src/hold/hold.rs",
-        "grant.is_gone().await.is_ok()",
-        "true",
-    ),
-    Control(
-        "a lost reply taken for a creation that was not done",
-        f"{MACHINE}/contender/enter.rs",
-        "_ => self.retry(Step::Recover(Phase::Queue), now),",
-        "_ => self.retry(Step::Enter, now),",
-    ),
-    Control(
-        "a deletion that nobody has answered is not tried again",
-        f"{MACHINE}/contender.rs",
-        "self.delete_again(step, outcomes, now);",
-        "self.flow.state = State::Gone;",
-    ),
-    Control(
-        "a watch that is silent for ever is believed",
-        "zklock-core/src/zookeeper/silence.rs",
-        "() = clock::sleep_until(since + (longest - soon)) => {}",
-        "() = { drop(clock::sleep_until(since + (longest - soon))); std::future::pending() } => {}",
-    ),
-    Control(
-        "a silence in which all seems well is believed",
-        "zklock-core/src/zookeeper/silence.rs",
-        "Ok(Finding::Same) => WatchEvent::Changed,",
-        "Ok(Finding::Same) => std::future::pending().await,",
-    ),
+    Control("the end of a session believed for the end of its nodes, at a release", "zklock-core/src/hold/hold.rs",
+        "grant.is_gone().await.is_ok()", "true"),
+    Control("a lost reply taken for a creation that was not done", f"{MACHINE}/contender/enter.rs",
+        "_ => self.retry(Step::Recover(Phase::Queue), now),", "_ => self.retry(Step::Enter, now),"),
+    Control("a deletion that nobody has answered is not tried again", f"{MACHINE}/contender.rs",
+        "self.delete_again(step, outcomes, now);", "self.flow.state = State::Gone;"),
+    Control("a watch that is silent for ever is believed", "zklock-core/src/zookeeper/silence.rs",
+        "() = clock::sleep_until(since + (longest - soon)) => {}", "() = { drop(clock::sleep_until(since + (longest - soon))); std::future::pending() } => {}"),
+    Control("a silence in which all seems well is believed", "zklock-core/src/zookeeper/silence.rs",
+        "Ok(Finding::Same) => WatchEvent::Changed,", "Ok(Finding::Same) => std::future::pending().await,"),
     *(Control(f"barrier: {name}", file, text, replacement) for name, file, text, replacement in (
         ("any ready lets in", NODE, "|czxid| opened > czxid", "|_| true"),
         ("opens without the others", NODE, "guards.into_iter().map(", "guards.into_iter().take(1).map("),
