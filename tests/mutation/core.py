@@ -19,7 +19,7 @@ FILES = {f"session/{name}.rs" for name in SESSION} | {f"hold/{name}.rs" for name
 SEEDS = 1_500
 # The unit tests take a fifth of a second of processor time, the simulation takes half a minute, on all cores.
 UNITS, SIMULATION = Limits(5, 200), Limits(300, 3600)
-AT_ONCE = 1
+SEARCHES = 1
 
 
 def listed() -> list[Mutant]:

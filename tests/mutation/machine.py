@@ -22,7 +22,7 @@ KINDS = {
 NOT_IN_THE_MODEL = {"barrier", "lib", "marks", "protocol", "status"}
 # The unit tests take seven seconds.
 UNITS, EXAMPLES, MODEL = Limits(60, 3600), Limits(60, 3600), Limits(120, 3600)
-AT_ONCE = os.cpu_count() or 1
+SEARCHES = os.cpu_count() or 1
 
 
 def listed() -> list[Mutant]:

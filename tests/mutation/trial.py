@@ -1,7 +1,7 @@
 """Tries the mutants of a part: most of them are in one program, in which each can be chosen. See README.md.
 
 A part is a module such as core.py. It says which mutants are `listed()` of which PACKAGE, where the UNIT_TESTS are, and what these may take (UNITS).
-What they do not find goes to a program that it can `build()`: `search()` says what has found a mutant with it, if anything, AT_ONCE as many as that.
+What they do not find goes to a program that the part can `build()`: `search()` returns what has found a mutant with it, if anything. SEARCHES run at once.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def found(part: types.ModuleType, mutants: list[Mutant], known: set[Mutant]) -> 
         part.build()
         if finder := part.search(None):
             raise SystemExit(f"without a mutant, something is found: {finder}")
-    with concurrent.futures.ThreadPoolExecutor(part.AT_ONCE) as pool:
+    with concurrent.futures.ThreadPoolExecutor(part.SEARCHES) as pool:
         finders = pool.map(lambda number: part.search(chosen[number], number), survivors)
         for number, finder in zip(survivors, finders, strict=True):
             yield finder or SURVIVES, chosen[number]

@@ -120,7 +120,7 @@ impl Home {
             let client = client.clone();
             let mut call = if queues { Ok(Box::pin(begin(&client).run())) } else { Err(begin) };
             Ok(Beginning::goes_on(&client.io().clone(), async move {
-                // Its place is what it takes in the first step.
+                // In its first step it takes its place.
                 if let Some(result) = call.as_mut().ok().and_then(FutureExt::now_or_never) {
                     return result;
                 }

@@ -68,7 +68,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
         self.0.home.call(wait, move |client| async move { call(lazy.of(&client)?.clone()).await })
     }
 
-    /// Makes a call that may be over at once. One that `queues` does so before the client has connected.
+    /// Makes a call that may be over at once. One that `queues` takes its place before the client has connected.
     pub(crate) fn begin<R: Send + 'static>(
         &self,
         wait: Wait,

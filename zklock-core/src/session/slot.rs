@@ -79,7 +79,7 @@ impl Slot {
     }
 
     /// Returns what will be answered once the first session is open, or cannot be; and whether the caller must start the keeper
-    /// that opens it. Those who wait are answered in the order in which they came, so they go on in that order.
+    /// that opens it. Those who wait are answered in the order in which they came.
     pub(super) fn first(
         &self,
         running: &watch::Sender<bool>,
