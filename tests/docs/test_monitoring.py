@@ -135,10 +135,13 @@ def answer(url: str) -> str:
 
 def started(hosts: Hosts, *words: str) -> str:
     """Starts a program that serves metrics. Gives its address."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
+    with socket.socket() as free:
+        # It stays bound until the program has bound it, too: nobody else is given the port.
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    hosts.start(*words, f"--web.listen-address={address}")
-    until(lambda: answer(f"http://{address}/metrics"), hosts.logs)
+        hosts.start(*words, f"--web.listen-address={address}")
+        until(lambda: answer(f"http://{address}/metrics"), hosts.logs)
     return f"http://{address}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import pathlib
@@ -24,9 +25,12 @@ PATIENCE = 60.0
 
 
 def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return typing.cast("int", taken.getsockname()[1])
+    """A port that the system gives to nobody else until this process ends: it stays bound, and the server binds it, too."""
+    taken = socket.socket()
+    atexit.register(taken.close)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    taken.bind(("127.0.0.1", 0))
+    return typing.cast("int", taken.getsockname()[1])
 
 
 def account() -> dict[str, typing.Any]:

@@ -310,7 +310,6 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_there_is_an_error() {
-        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-        assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());
+        assert!(TcpStream::connect(("127.0.0.1", 1)).await.is_err());
     }
 }
