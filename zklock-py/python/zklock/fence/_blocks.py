@@ -69,15 +69,9 @@ class Asyncpg(Block):
     async def is_open(self) -> bool:
         return bool(self.connection.is_in_transaction())
 
-    async def execute(self, statement: str, *values: object) -> typing.Any:
-        return await self.connection.execute(self.marked(statement), *values)
-
-    async def change(self, statement: str, *values: object) -> int:
-        # It answers "INSERT 0 1".
-        return int((await self.execute(statement, *values)).rpartition(" ")[2])
-
-    async def row(self, statement: str, *values: object) -> typing.Any:
-        return await self.connection.fetchrow(self.marked(statement), *values)
+    async def row(self, statement: str, *values: object) -> tuple[typing.Any, ...] | None:
+        row = await self.connection.fetchrow(self.marked(statement), *values)
+        return row and tuple(row)
 
 
 class SqlAlchemy(Block):

@@ -9,8 +9,8 @@ import typing
 from ._settle import settled
 
 _TRANSACTION_IN_PROGRESS = 1568  # the number of an error of MySQL and MariaDB
-# How databases say that there is no such savepoint. PostgreSQL also says that there is no transaction, or that it has failed.
-_NOT_INTACT = {1305, "no such savepoint: zklock_fence", "3B001", "25P01", "25P02"}
+# How databases say that there is no such savepoint, and PostgreSQL that the transaction has failed.
+_NOT_INTACT = {1305, "no such savepoint: zklock_fence", "25P02"}
 
 
 class Driver:
@@ -57,13 +57,25 @@ class Driver:
         """Commits, or rolls back."""
         await settled(self.connection.commit() if error is None else self.connection.rollback())
 
+    async def raise_token(self, statement: str, *values: object) -> bool:
+        """Whether the token may write. MySQL raises an error if not, and its count of rows depends on a flag of the client."""
+        if self.dialect == "postgresql":
+            # The number of the transaction comes with the answer.
+            self.transaction = await self.row(f"{statement} RETURNING txid_current()", *values)
+            return self.transaction is not None
+        changed = (await self.execute(statement, *values)).rowcount
+        return changed > 0 or self.dialect == "mysql"
+
     async def mark_begin(self) -> None:
-        """Makes a savepoint. It goes with the transaction, however that ends."""
-        await self.execute("SAVEPOINT zklock_fence")
+        """Where transactions have no number, makes a savepoint. It goes with the transaction, however that ends."""
+        if self.dialect != "postgresql":
+            await self.execute("SAVEPOINT zklock_fence")
 
     async def is_intact(self) -> bool:
-        """Whether it is still in the transaction that has the mark, and can commit."""
+        """Whether it is still in the transaction that raised the token, and can commit."""
         try:
+            if self.dialect == "postgresql":
+                return await self.row("SELECT txid_current_if_assigned()") == self.transaction
             await self.execute("RELEASE SAVEPOINT zklock_fence")
         except Exception as error:
             # SQLAlchemy wraps it.
@@ -74,13 +86,9 @@ class Driver:
             return False
         return True
 
-    async def change(self, statement: str, *values: object) -> int:
-        """How many rows the statement has changed."""
-        return typing.cast("int", (await self.execute(statement, *values)).rowcount)
-
-    async def row(self, statement: str, *values: object) -> typing.Any:
-        (row,) = await settled((await self.execute(statement, *values)).fetchall())
-        return row.values() if isinstance(row, dict) else row
+    async def row(self, statement: str, *values: object) -> tuple[typing.Any, ...] | None:
+        rows = await settled((await self.execute(statement, *values)).fetchall())
+        return next((tuple(row.values() if isinstance(row, dict) else row) for row in rows), None)
 
     async def execute(self, statement: str, *values: object) -> typing.Any:
         cursor = await settled(self.connection.cursor())

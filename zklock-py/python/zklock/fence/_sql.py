@@ -55,15 +55,13 @@ class _Fenced(typing.Generic[Connection]):
         known = statements(self._driver.dialect)
         values = stamp.name, stamp.ensemble, stamp.token
         try:
-            changed = await self._driver.change(known.raise_token, *values)
+            if await self._driver.raise_token(known.raise_token, *values):
+                return
         except Exception as error:
             # SQLAlchemy wraps it.
             if getattr(error, "orig", error).args[:1] != (REFUSED,):
                 raise
-        else:
-            if changed > 0 or self._driver.dialect == "mysql":
-                return
-        kept, written = await self._driver.row(known.look, stamp.name)
+        kept, written = typing.cast("tuple[typing.Any, int]", await self._driver.row(known.look, stamp.name))
         ensemble = kept.decode() if isinstance(kept, bytes) else kept
         raise refusal(stamp, ensemble, written, "delete the row of that name from zklock_fences")
 
