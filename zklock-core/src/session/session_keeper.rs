@@ -65,7 +65,6 @@ impl Shared {
 impl Drop for SessionKeeper {
     fn drop(&mut self) {
         if self.has_failed() {
-            self.shared.running.send_replace(false);
             return;
         }
         // First, so that nobody who wakes below waits for the next session.
@@ -134,8 +133,14 @@ impl SessionKeeper {
         // A panic in its task is for lack of some resource.
         let panicked = std::thread::panicking() && self.shared.counters.sessions.read() == 0;
         let Some(failure) = self.failure.take().or_else(|| panicked.then(wanting)) else { return false };
-        let has_failed =
-            replace_if(&self.shared.slot.state, SlotState::Unopened, |_| !*self.shared.closing.borrow());
+        let has_failed = replace_if(&self.shared.slot.state, SlotState::Unopened, |_| {
+            let has_failed = !*self.shared.closing.borrow();
+            if has_failed {
+                // Not later: the next call may already have started another keeper, which is running.
+                self.shared.running.send_replace(false);
+            }
+            has_failed
+        });
         if has_failed {
             self.shared.slot.answer(&Err(failure));
         }

@@ -2,6 +2,7 @@ use super::*;
 use crate::base::clock::virtual_clock;
 use crate::base::error::ErrorKind;
 use crate::session::fake::with_hold;
+use std::task::{Context, Wake};
 
 fn keeper(state: SlotState) -> SessionKeeper {
     let shared = Shared::new(ClientOptions::new("none:1"), Arc::new(Slot::of(state)), Arc::default());
@@ -59,4 +60,26 @@ fn everybody_is_told_when_the_runtime_drops_the_keeper() {
         assert_eq!(slot.session().await.err().map(|error| error.kind()), Some(ErrorKind::Closed));
         assert!(!*running.borrow());
     });
+}
+
+/// A caller that begins as soon as it may.
+struct Begins(Shared);
+
+impl Wake for Begins {
+    fn wake(self: Arc<Self>) {
+        assert!(self.0.slot.first(&self.0.running).1, "it starts a keeper");
+    }
+}
+
+#[test]
+fn who_closes_waits_for_the_keeper_that_follows_one_that_failed() {
+    let mut keeper = keeper(SlotState::First(None));
+    keeper.failure = Some(wanting());
+    let shared = keeper.shared.clone();
+    let mut state = shared.slot.state.subscribe();
+    let mut changes = Box::pin(state.changed());
+    let caller = Arc::new(Begins(shared.clone())).into();
+    assert!(changes.as_mut().poll(&mut Context::from_waker(&caller)).is_pending());
+    drop(keeper);
+    assert!(*shared.running.borrow());
 }
