@@ -250,9 +250,10 @@ fn one_that_begins_behind_a_deletion_sends_at_once_unless_it_tries_or_needs_seve
 #[test]
 fn one_who_gives_up_leaves_its_place_to_the_next_who_waits() {
     let mut scene = Scene::new(Scheme::Mutex, NEVER);
-    let (one, two, three) = (scene.join(waits(1)), scene.join(waits(2)), scene.join(waits(3)));
-    let place = scene.place(one);
+    let one = scene.join(waits(1));
     assert!(!scene.callers.is_unused(), "an attempt is under way");
+    let (two, three) = (scene.join(waits(2)), scene.join(waits(3)));
+    let place = scene.place(one);
     scene.gone(one);
     assert_eq!(scene.begun, [(place, two)]);
     assert_eq!(scene.callers.served_at(place), Some(two));

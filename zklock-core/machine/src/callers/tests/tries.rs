@@ -1,15 +1,19 @@
 //! Tries, and what they remember.
 
-use super::super::{Action, Answer, CallerId, Open, Remembered};
-use super::{NEVER, Scene, at, tries, waits};
+use super::super::{Action, Answer, Call, CallerId, Open, Remembered};
+use super::{NEVER, Scene, Task, at, tries, waits};
 use crate::lease::Lease;
 use crate::name::Scheme;
 use std::time::Duration;
 
-/// A try in this session.
-fn try_in(scene: &mut Scene, session: i64, lease: &Lease) -> CallerId {
+/// A call in this session.
+fn join_in(scene: &mut Scene, call: Call<Task>, session: i64, lease: &Lease) -> CallerId {
     let open = Some(Open { session, lease });
-    scene.call(|callers, trust, now| callers.join(tries(1), open, trust, now))
+    scene.call(|callers, trust, now| callers.join(call, open, trust, now))
+}
+
+fn try_in(scene: &mut Scene, session: i64, lease: &Lease) -> CallerId {
+    join_in(scene, tries(1), session, lease)
 }
 
 /// A mutex that another process has: a try has found that, and has left a watch.
@@ -57,7 +61,7 @@ fn tries_ask_no_more_until_what_they_know_may_have_changed() {
     }
     assert_eq!(scene.begun.len(), 2);
     // One that waits is not told so.
-    let waits = scene.join(waits(5));
+    let waits = join_in(&mut scene, waits(5), 7, &lease);
     assert!(scene.has_begun(waits));
 }
 
