@@ -18,11 +18,8 @@ from planted import ROOT, Control
 
 CONTROLS = (
     *planted.EVERYWHERE,
-    Control(
-        "a lease taken from reads, which a server answers by itself, as it does pings",
-        "zklock-core/src/zookeeper/zookeeper.rs",
-        "check_each(&client, &paths)",
-        """async {
+    Control("a lease taken from reads, which a server answers by itself, as it does pings", "zklock-core/src/zookeeper/zookeeper.rs",
+        "check_each(&client, &paths)", """async {
                 let mut missing = Vec::new();
                 for (index, path) in paths.iter().enumerate() {
                     match client.check_stat(path).await {
@@ -32,14 +29,11 @@ CONTROLS = (
                     }
                 }
                 Check::Answered { missing }
-            }""",
-    ),
+            }"""),
 )
 # Workers that run jobs find these.
 OF_JOBS = (
-    Control(
-        "a job's record written without the guard of the hold",
-        "zklock-core/src/hold/grant.rs",
+    Control("a job's record written without the guard of the hold", "zklock-core/src/hold/grant.rs",
         """        tokio::select! {
             biased;
             // Nothing has been sent yet, so it is certain that nothing was written.
@@ -54,32 +48,15 @@ OF_JOBS = (
             Write::SetData { path, data, .. } => Write::SetData { path, data, version: None },
             other => other,
         });
-        match self.slot.session().await?.commit(Vec::new(), each.collect()).await {""",
-    ),
-    Control(
-        "a job's period taken from the client's clock",
-        "zklock-core/src/client/job.rs",
-        "if let Some(last) = &last {",
-        "let now = std::time::SystemTime::now();\n        if let Some(last) = &last {",
-    ),
-    Control(
-        "a job's record obeyed although it is from the future",
-        "zklock-core/src/client/job.rs",
-        "last.check(self.spec.path(), now)?;",
-        "let _ = last.check(self.spec.path(), now);",
-    ),
-    Control(
-        "a job that is recorded as running taken for done",
-        "zklock-core/src/client/record.rs",
-        "self.outcome == RunOutcome::Done",
-        "!matches!(self.outcome, RunOutcome::Failed(_))",
-    ),
-    Control(
-        "a job that is done not recorded as done",
-        "zklock-core/src/client/run.rs",
-        "let text = Record { outcome, ..self.record.clone() }.to_text();",
-        "let _ = outcome;\n        let text = self.record.to_text();",
-    ),
+        match self.slot.session().await?.commit(Vec::new(), each.collect()).await {"""),
+    Control("a job's period taken from the client's clock", "zklock-core/src/client/job.rs",
+        "if let Some(last) = &last {", "let now = std::time::SystemTime::now();\n        if let Some(last) = &last {"),
+    Control("a job's record obeyed although it is from the future", "zklock-core/src/client/job.rs",
+        "last.check(self.spec.path(), now)?;", "let _ = last.check(self.spec.path(), now);"),
+    Control("a job that is recorded as running taken for done", "zklock-core/src/client/record.rs",
+        "self.outcome == RunOutcome::Done", "!matches!(self.outcome, RunOutcome::Failed(_))"),
+    Control("a job that is done not recorded as done", "zklock-core/src/client/run.rs",
+        "let text = Record { outcome, ..self.record.clone() }.to_text();", "let _ = outcome;\n        let text = self.record.to_text();"),
 )
 COPIES = ROOT / "target/chaos"
 # Long enough for each kind of fault to strike several times.
