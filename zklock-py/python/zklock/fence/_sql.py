@@ -8,6 +8,7 @@ import typing
 
 from .._errors import Error, InvalidInput
 from ._blocks import TAKEN, driver
+from ._drivers import Driver
 from ._settle import now
 from ._stamp import AnyStamped, Held, Stamp, Stamped, refusal, stamp_later, stamp_now
 from ._statements import REFUSED, statements
@@ -31,11 +32,10 @@ Connection = typing.TypeVar("Connection")
 
 
 class _Fenced(typing.Generic[Connection]):
-    def __init__(self, connection: Connection, hold: AnyStamped, name: str | None) -> None:
-        self._connection = connection
+    def __init__(self, driver: Driver, hold: AnyStamped, name: str | None) -> None:
+        self._driver = driver
         self._hold = hold
         self._name = name
-        self._driver = driver(connection)
 
     async def _begin(self, stamp: Stamp) -> Connection:
         if await self._driver.is_taken():
@@ -49,7 +49,7 @@ class _Fenced(typing.Generic[Connection]):
         except BaseException as error:
             await self._end(error)
             raise
-        return self._connection
+        return typing.cast("Connection", self._driver.connection)
 
     async def _raise_token(self, stamp: Stamp) -> None:
         known = statements(self._driver.dialect)
@@ -138,5 +138,5 @@ def transaction(connection: typing.Any, hold: AnyStamped, name: str | None = Non
     if the connection is in a transaction already, commits each statement, or is of another library. Errors of the database, such
     as a serialization failure or a deadlock, are raised unchanged: begin the block again.
     """
-    fenced = AsyncTransaction if driver(connection).is_async else Transaction
-    return fenced(connection, hold, name)
+    known = driver(connection)
+    return (AsyncTransaction if known.is_async else Transaction)(known, hold, name)
