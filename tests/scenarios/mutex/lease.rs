@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinHandle;
-use zklock::{Client, Hold, HoldState};
+use zklock::{Client, ErrorKind, Hold, HoldState, LossReason};
 
 const TICK: Duration = Duration::from_millis(500);
 /// As short as possible, two ticks, so that every touch counts.
@@ -214,7 +214,10 @@ async fn survived(pair: Pair, since: Instant, token: u64, session: Option<i64>) 
     let proven = match soon(pair.hold.confirm()).await {
         Ok(proven) => proven,
         // A busy machine may need longer than the lease to elect a leader.
-        Err(error) => return or_once_more(false, &error.to_string()),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::Lost(LossReason::LeaseLapsed));
+            return or_once_more(false, &error.to_string());
+        }
     };
     assert!(!proven.is_zero());
     let samples = pair.observer.finish();

@@ -69,9 +69,8 @@ class Asyncpg(Block):
     async def is_open(self) -> bool:
         return bool(self.connection.is_in_transaction())
 
-    async def row(self, statement: str, *values: object) -> tuple[typing.Any, ...] | None:
-        row = await self.connection.fetchrow(self.marked(statement), *values)
-        return row and tuple(row)
+    async def row(self, statement: str, *values: object) -> typing.Any:
+        return await self.connection.fetchrow(self.marked(statement), *values)
 
 
 class SqlAlchemy(Block):

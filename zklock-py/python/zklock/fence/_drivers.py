@@ -63,8 +63,7 @@ class Driver:
             # The number of the transaction comes with the answer.
             self.transaction = await self.row(f"{statement} RETURNING txid_current()", *values)
             return self.transaction is not None
-        changed = (await self.execute(statement, *values)).rowcount
-        return changed > 0 or self.dialect == "mysql"
+        return (await self.execute(statement, *values)).rowcount > 0 or self.dialect == "mysql"
 
     async def mark_begin(self) -> None:
         """Where transactions have no number, makes a savepoint. It goes with the transaction, however that ends."""
@@ -75,7 +74,7 @@ class Driver:
         """Whether it is still in the transaction that raised the token, and can commit."""
         try:
             if self.dialect == "postgresql":
-                return await self.row("SELECT txid_current_if_assigned()") == self.transaction
+                return bool(await self.row("SELECT txid_current_if_assigned()") == self.transaction)
             await self.execute("RELEASE SAVEPOINT zklock_fence")
         except Exception as error:
             # SQLAlchemy wraps it.
@@ -86,7 +85,8 @@ class Driver:
             return False
         return True
 
-    async def row(self, statement: str, *values: object) -> tuple[typing.Any, ...] | None:
+    async def row(self, statement: str, *values: object) -> typing.Any:
+        """The first row, or nothing."""
         rows = await settled((await self.execute(statement, *values)).fetchall())
         return next((tuple(row.values() if isinstance(row, dict) else row) for row in rows), None)
 

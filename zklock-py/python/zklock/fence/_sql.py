@@ -53,15 +53,14 @@ class _Fenced(typing.Generic[Connection]):
 
     async def _raise_token(self, stamp: Stamp) -> None:
         known = statements(self._driver.dialect)
-        values = stamp.name, stamp.ensemble, stamp.token
         try:
-            if await self._driver.raise_token(known.raise_token, *values):
+            if await self._driver.raise_token(known.raise_token, stamp.name, stamp.ensemble, stamp.token):
                 return
         except Exception as error:
             # SQLAlchemy wraps it.
             if getattr(error, "orig", error).args[:1] != (REFUSED,):
                 raise
-        kept, written = typing.cast("tuple[typing.Any, int]", await self._driver.row(known.look, stamp.name))
+        kept, written = await self._driver.row(known.look, stamp.name)
         ensemble = kept.decode() if isinstance(kept, bytes) else kept
         raise refusal(stamp, ensemble, written, "delete the row of that name from zklock_fences")
 
